@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * weft-bench [WORKLOAD [PROCS]]
+ *
+ * Runs one workload, or all; `list` names them.
+ */
+#include "bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <weft.h>
+
+static const struct {
+	const char *name;
+	void (*fn)(void);
+} workloads[] = {
+	{ "spawn", bench_spawn },
+	{ "yield", bench_yield },
+	{ "parked", bench_parked },
+};
+enum { WORKLOADS = sizeof workloads / sizeof workloads[0] };
+
+double
+bench_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
+}
+
+double
+bench_resident(void)
+{
+	long size = 0, pages = 0, kb = 0;
+	char line[256];
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	if (f && fscanf(f, "%ld %ld", &size, &pages) != 2)
+		pages = 0;
+	if (f)
+		fclose(f);
+	f = fopen("/proc/self/status", "r");
+	while (f && fgets(line, sizeof line, f))
+		if (!strncmp(line, "VmPTE:", 6))
+			kb = atol(line + 6);
+	if (f)
+		fclose(f);
+	return (double)pages * 4096 + (double)kb * 1024;
+}
+
+void
+bench_value(const char *name, double value, const char *unit)
+{
+	printf("%-16s %10.1f %s\n", name, value, unit);
+	fflush(stdout);
+}
+
+void
+bench_ns_op(const char *name, long n, double ns)
+{
+	bench_value(name, ns / (double)n, "ns/op");
+}
+
+static int
+run(int argc, char **argv)
+{
+	const char *which = argc > 1 ? argv[1] : "all";
+	int found = 0;
+
+	for (int i = 0; i < WORKLOADS; i++)
+		if (!strcmp(which, "all") ||
+		    !strcmp(which, workloads[i].name)) {
+			workloads[i].fn();
+			found++;
+		}
+	if (!found)
+		fprintf(stderr, "weft-bench: no workload \"%s\"; try `list`\n",
+		    which);
+	return found ? 0 : 2;
+}
+
+int
+main(int argc, char **argv)
+{
+	weft_config c = { .procs = argc > 2 ? atoi(argv[2]) : 0 };
+	int r;
+
+	if (argc > 1 && !strcmp(argv[1], "list")) {
+		for (int i = 0; i < WORKLOADS; i++)
+			puts(workloads[i].name);
+		return 0;
+	}
+	r = weft_run_config(&c, run, argc, argv);
+	if (r < 0)
+		fprintf(stderr, "weft-bench: weft_run: %s\n", strerror(-r));
+	return r < 0 ? 2 : r;
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * weft: Go's scheduler as a C library for Linux.
+ *
+ * Goroutines are cheap threads of control, multiplexed over as many operating
+ * system threads as there are processors ("procs"). You write plain blocking
+ * code; weft runs it on all cores.
+ *
+ *	#include <weft.h>
+ *
+ *	static void hello(int n, weft_waitgroup *wg)
+ *	{
+ *		printf("hello from goroutine %d\n", n);
+ *		weft_waitgroup_done(wg);
+ *	}
+ *
+ *	int weft_main(int argc, char **argv)
+ *	{
+ *		weft_waitgroup wg = {0};
+ *
+ *		for (int i = 0; i < 10; i++) {
+ *			weft_waitgroup_add(&wg, 1);
+ *			weft_go(hello, i, &wg);
+ *		}
+ *		weft_waitgroup_wait(&wg);
+ *		return 0;
+ *	}
+ *	WEFT_MAIN
+ *
+ * Conventions. What the environment refuses comes back as a negative errno
+ * value (-ENOMEM); errno itself is not used. Misuse (a null function, a
+ * negative waitgroup) is fatal: a message, the state of every goroutine, and
+ * abort(). Unless it says otherwise a function may be called from a goroutine
+ * and from any other thread of the process alike; where a goroutine would
+ * wait, such a thread blocks. Any call of this library may let other
+ * goroutines run first and may return on another thread: do not hold a
+ * pthread lock, or the address of a thread-local variable, across one, and
+ * put back the rounding mode if you changed it (or see weft_opt.fenv).
+ *
+ * Names that end in an underscore are not for you.
+ */
+#ifndef WEFT_H
+#define WEFT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WEFT_VERSION_MAJOR 0
+#define WEFT_VERSION_MINOR 1
+
+/* ---- starting up ------------------------------------------------------- */
+
+/*
+ * Zero means default. The environment comes second, this struct first:
+ * WEFT_PROCS, WEFT_MAX_THREADS, WEFT_STACK (bytes) fill in what is zero here.
+ */
+typedef struct weft_config {
+	int procs;		/* how many goroutines run at the same time,
+				 * 1..1024; default: the CPUs of the affinity
+				 * mask, or fewer if a cgroup quota says so */
+	int max_threads;	/* threads weft may make; default 10000 */
+	size_t stack;		/* usable bytes of a goroutine's stack; default
+				 * 192 KiB; 4 KiB .. 1 GiB - 64 KiB */
+} weft_config;
+
+/*
+ * Runs fn(argc, argv) as the main goroutine and returns its result, on the
+ * calling thread, as soon as it returns. Goroutines that are left are not
+ * waited for: those that run go on until they next call weft, the others
+ * never run again. So returning the result from main() ends the program.
+ *
+ * A process has one runtime, once. Returns -EBUSY while it runs (also from a
+ * goroutine), -EALREADY after it ended, -EINVAL for a configuration that is
+ * out of range, -ENOMEM or -EAGAIN if memory or the first thread is refused.
+ * The main goroutine's stack is that of a C main: 8 MiB, or what
+ * weft_config.stack says if that is more.
+ */
+int weft_run(int (*fn)(int argc, char **argv), int argc, char **argv);
+int weft_run_config(const weft_config *config,
+    int (*fn)(int argc, char **argv), int argc, char **argv);
+
+/* Defines main(): write a weft_main, and this after it. */
+int weft_main(int argc, char **argv);
+#define WEFT_MAIN							\
+	int main(int argc, char **argv)					\
+	{								\
+		return weft_run(weft_main, argc, argv);			\
+	}
+
+/* ---- goroutines -------------------------------------------------------- */
+
+/* Options of one goroutine; zero means default. */
+typedef struct weft_opt {
+	const char *name;	/* for dumps; copied, at most 23 bytes kept */
+	size_t stack;		/* usable bytes, rounded up to a size class */
+	bool fenv;		/* keep its floating-point control bits (see
+				 * fesetround) apart from other goroutines' */
+} weft_opt;
+
+/* In a macro's argument: WEFT_OPT(.name = "conn", .stack = 16384) */
+#ifdef __cplusplus
+#define WEFT_OPT(...) (weft_opt{__VA_ARGS__})
+#else
+#define WEFT_OPT(...) ((weft_opt){__VA_ARGS__})
+#endif
+
+/*
+ * weft_go(fn, args...)
+ * weft_go_opt(opt, fn, args...)
+ *
+ * Starts fn(args...) as a goroutine. There are 0 to 8 arguments; they are
+ * evaluated now, converted to the types of fn's parameters as in any call,
+ * and copied. Each parameter is a scalar, a pointer or a struct of at most 8
+ * bytes, and fn returns void or such a value (which is dropped). fn is a
+ * function or a function pointer with a prototype.
+ *
+ * Returns the goroutine's id (> 0), -ENOMEM if memory is refused, -EINVAL if
+ * opt.stack is absurd, -EPERM if no runtime is running. A null fn is fatal.
+ */
+#ifdef __cplusplus
+#define weft_go(...) weft_go_opt(weft_opt(), __VA_ARGS__)
+#else
+#define weft_go(...) weft_go_opt(((weft_opt){0}), __VA_ARGS__)
+#endif
+#define weft_go_opt(opt, ...) \
+	WEFT_CAT_(WEFT_GO_, WEFT_COUNT_(__VA_ARGS__))(opt, __VA_ARGS__)
+
+/*
+ * The same without macros: starts fn(copy), where copy holds the size bytes
+ * at arg, 16-aligned, for as long as the goroutine lives; at most
+ * WEFT_ARG_BYTES. With size 0 fn gets arg itself. opt may be NULL. Returns as
+ * above, -E2BIG if size is too large.
+ */
+enum { WEFT_ARG_BYTES = 128 };
+int64_t weft_spawn(const weft_opt *opt, void (*fn)(void *arg),
+    const void *arg, size_t size);
+
+/* Lets other goroutines run. On another thread: sched_yield(). */
+void weft_yield(void);
+
+/*
+ * Ends the calling goroutine after its deferred calls. Ending the main
+ * goroutine this way leaves the others running; when all have ended the
+ * program dies with a message. Fatal outside of a goroutine.
+ */
+#ifdef __cplusplus
+[[noreturn]] void weft_exit(void);
+#else
+_Noreturn void weft_exit(void);
+#endif
+
+/*
+ * Has fn(arg) called when the calling goroutine ends, by return or by
+ * weft_exit; the last deferred comes first. 0 or -ENOMEM. Fatal outside of a
+ * goroutine.
+ */
+int weft_defer(void (*fn)(void *arg), void *arg);
+
+/* The calling goroutine's id, 0 outside of one. Ids are never reused. */
+int64_t weft_self_id(void);
+/* Its name, "" if it has none or outside of a goroutine. */
+const char *weft_self_name(void);
+
+/* ---- processors and threads -------------------------------------------- */
+
+/* How many goroutines can run at the same time; 0 if nothing runs. */
+int weft_procs(void);
+
+/*
+ * Changes that while everything runs, in both directions; nothing is lost.
+ * Stops all goroutines for a moment: each at its next call of weft. Returns
+ * the old number, -EINVAL unless 1 <= n <= 1024, -ENOMEM (then nothing has
+ * changed), -EPERM if no runtime is running.
+ */
+int weft_set_procs(int n);
+
+/* ---- waiting for goroutines to finish ---------------------------------- */
+
+/*
+ * A counter and those who wait for it to reach zero. The zero value is ready;
+ * it must not be copied or freed while somebody waits. A counter below zero,
+ * and an add that races with the first wait, are fatal.
+ */
+typedef struct weft_waitgroup {
+	uint64_t state_;
+	uint32_t sema_;
+	uint32_t unused_;
+} weft_waitgroup;
+
+void weft_waitgroup_add(weft_waitgroup *wg, int n);
+void weft_waitgroup_done(weft_waitgroup *wg);
+void weft_waitgroup_wait(weft_waitgroup *wg);
+
+/* ---- seeing inside ----------------------------------------------------- */
+
+/*
+ * Goroutines that exist: running, runnable or waiting. What those that ended
+ * did is visible to who sees them gone.
+ */
+int64_t weft_count(void);
+
+/* What the scheduler counted since the start. */
+typedef struct weft_stats {
+	uint64_t spawned;	/* goroutines made */
+	uint64_t ended;		/* goroutines that ended */
+	uint64_t switches;	/* times a goroutine was given a processor */
+	uint64_t parks;		/* times one began to wait */
+	uint64_t yields;	/* times one let others run */
+	uint64_t steals;	/* times a processor took work of another */
+	uint64_t stolen;	/* goroutines taken that way */
+	uint64_t overflows;	/* times a full local queue was halved */
+	uint64_t wakes;		/* times a sleeping thread was woken */
+	int procs;
+	int threads;		/* threads made and not ended */
+	int threads_idle;	/* of these, asleep for want of work */
+} weft_stats;
+
+/* All processors together, or one of them (0 .. weft_procs() - 1). */
+void weft_stats_read(weft_stats *out);
+int weft_stats_read_proc(int proc, weft_stats *out);
+
+/* Prints every goroutine's id, name, state and origin to standard error. */
+void weft_dump(void);
+
+/* ---- how weft_go works ------------------------------------------------- */
+
+/*
+ * The compiler itself passes the arguments: a capture function is called as
+ * if it were fn, keeps the argument registers in the new goroutine, and the
+ * goroutine later calls fn with them. So types are checked and converted as
+ * in a plain call, with any compiler, at any optimisation level.
+ */
+typedef struct weft_site {
+	const char *fn, *file;
+	int line;
+} weft_site;
+
+int weft_go_begin_(const weft_opt *opt, const weft_site *site,
+    void (*fn)(void), int kind);
+int64_t weft_go_end_(void);
+
+/* Kind 1: at most 2 arguments, integers or pointers. Kind 2: anything. */
+void weft_go_capture2_(void);
+void weft_go_capture_(void);
+
+#define WEFT_CAT_(a, b) WEFT_CAT2_(a, b)
+#define WEFT_CAT2_(a, b) a##b
+/* Number of arguments after fn. */
+#define WEFT_COUNT_(...) \
+	WEFT_COUNT2_(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0)
+#define WEFT_COUNT2_(f, a, b, c, d, e, g, h, i, n, ...) n
+
+#ifdef __cplusplus
+} /* extern "C" */
+
+namespace weft_detail {
+
+template<class P> struct fits {
+	static const bool value =
+	    sizeof(P) <= 8 && __is_trivially_copyable(P);
+};
+template<class P> struct fits<P &> { static const bool value = true; };
+template<class P> struct fits<P &&> { static const bool value = false; };
+
+template<class... P> struct all_fit { static const bool value = true; };
+template<class P, class... Q> struct all_fit<P, Q...> {
+	static const bool value =
+	    fits<P>::value && all_fit<Q...>::value;
+};
+
+template<class R, class... P>
+int64_t start(const weft_opt &opt, const weft_site *site, R (*fn)(P...),
+    P... p)
+{
+	static_assert(all_fit<P...>::value, "weft_go: each parameter must be "
+	    "a scalar, a pointer or a trivial struct of at most 8 bytes");
+	int err = weft_go_begin_(&opt, site,
+	    reinterpret_cast<void (*)()>(fn), 2);
+	if (err)
+		return err;
+	reinterpret_cast<R (*)(P...)>(weft_go_capture_)(p...);
+	return weft_go_end_();
+}
+
+/* Conversions happen on the way into start, before anything is begun. */
+template<class R, class... P, class... A>
+int64_t go(const weft_opt &opt, const weft_site *site, R (*fn)(P...), A... a)
+{
+	return start<R, P...>(opt, site, fn, a...);
+}
+
+} /* namespace weft_detail */
+
+#define WEFT_GOXX_(opt_, f_, ...) __extension__ ({			\
+	static const weft_site weft_site_ = { #f_, __FILE__, __LINE__ };\
+	weft_detail::go(opt_, &weft_site_, f_, ##__VA_ARGS__); })
+#define WEFT_GO_0 WEFT_GOXX_
+#define WEFT_GO_1 WEFT_GOXX_
+#define WEFT_GO_2 WEFT_GOXX_
+#define WEFT_GO_3 WEFT_GOXX_
+#define WEFT_GO_4 WEFT_GOXX_
+#define WEFT_GO_5 WEFT_GOXX_
+#define WEFT_GO_6 WEFT_GOXX_
+#define WEFT_GO_7 WEFT_GOXX_
+#define WEFT_GO_8 WEFT_GOXX_
+
+#else /* C */
+
+/* One argument, evaluated; arrays and functions have become pointers. */
+#define WEFT_ARG_(v, x)							\
+	__auto_type v = (x);						\
+	_Static_assert(sizeof(v) <= 8,					\
+	    "weft_go: an argument has more than 8 bytes: pass a pointer");
+
+/*
+ * The kind: if fn takes exactly the types of its one or two arguments, and
+ * these are integers or pointers, only two registers need to be kept.
+ */
+#define WEFT_INT_(v) (__builtin_classify_type(v) <= 5)
+#define WEFT_KIND_(ints, call, ...)					\
+	((ints) && __builtin_types_compatible_p(__typeof__(weft_f_),	\
+	    __typeof__(call) (*)(__VA_ARGS__)) ? 1 : 2)
+
+/* kind: see above; eval evaluates the arguments; the rest is passed. */
+#define WEFT_GO_DO_(opt_, f_, kind, eval, ...) __extension__ ({		\
+	static const weft_site weft_site_ = { #f_, __FILE__, __LINE__ };\
+	__auto_type weft_f_ = (f_);					\
+	weft_opt weft_o_ = (opt_);					\
+	int64_t weft_r_;						\
+	eval								\
+	weft_r_ = weft_go_begin_(&weft_o_, &weft_site_,			\
+	    (void (*)(void))weft_f_, kind);				\
+	if (weft_r_ == 0) {						\
+		weft_f_ = (__typeof__(weft_f_))((kind) == 1 ?		\
+		    weft_go_capture2_ : weft_go_capture_);		\
+		weft_f_(__VA_ARGS__);					\
+		weft_r_ = weft_go_end_();				\
+	}								\
+	weft_r_; })
+
+#define WEFT_GO_0(o, f) WEFT_GO_DO_(o, f, 1, )
+#define WEFT_GO_1(o, f, a) WEFT_GO_DO_(o, f,				\
+	WEFT_KIND_(WEFT_INT_(weft_a_), weft_f_(weft_a_),		\
+	    __typeof__(weft_a_)),					\
+	WEFT_ARG_(weft_a_, a), weft_a_)
+#define WEFT_GO_2(o, f, a, b) WEFT_GO_DO_(o, f,				\
+	WEFT_KIND_(WEFT_INT_(weft_a_) && WEFT_INT_(weft_b_),		\
+	    weft_f_(weft_a_, weft_b_),					\
+	    __typeof__(weft_a_), __typeof__(weft_b_)),			\
+	WEFT_ARG_(weft_a_, a) WEFT_ARG_(weft_b_, b), weft_a_, weft_b_)
+#define WEFT_GO_3(o, f, a, b, c) WEFT_GO_DO_(o, f, 2,			\
+	WEFT_ARG_(weft_a_, a) WEFT_ARG_(weft_b_, b) WEFT_ARG_(weft_c_, c),\
+	weft_a_, weft_b_, weft_c_)
+#define WEFT_GO_4(o, f, a, b, c, d) WEFT_GO_DO_(o, f, 2,		\
+	WEFT_ARG_(weft_a_, a) WEFT_ARG_(weft_b_, b) WEFT_ARG_(weft_c_, c)\
+	WEFT_ARG_(weft_d_, d),						\
+	weft_a_, weft_b_, weft_c_, weft_d_)
+#define WEFT_GO_5(o, f, a, b, c, d, e) WEFT_GO_DO_(o, f, 2,		\
+	WEFT_ARG_(weft_a_, a) WEFT_ARG_(weft_b_, b) WEFT_ARG_(weft_c_, c)\
+	WEFT_ARG_(weft_d_, d) WEFT_ARG_(weft_e_, e),			\
+	weft_a_, weft_b_, weft_c_, weft_d_, weft_e_)
+#define WEFT_GO_6(o, f, a, b, c, d, e, g) WEFT_GO_DO_(o, f, 2,		\
+	WEFT_ARG_(weft_a_, a) WEFT_ARG_(weft_b_, b) WEFT_ARG_(weft_c_, c)\
+	WEFT_ARG_(weft_d_, d) WEFT_ARG_(weft_e_, e) WEFT_ARG_(weft_g_, g),\
+	weft_a_, weft_b_, weft_c_, weft_d_, weft_e_, weft_g_)
+#define WEFT_GO_7(o, f, a, b, c, d, e, g, h) WEFT_GO_DO_(o, f, 2,	\
+	WEFT_ARG_(weft_a_, a) WEFT_ARG_(weft_b_, b) WEFT_ARG_(weft_c_, c)\
+	WEFT_ARG_(weft_d_, d) WEFT_ARG_(weft_e_, e) WEFT_ARG_(weft_g_, g)\
+	WEFT_ARG_(weft_h_, h),						\
+	weft_a_, weft_b_, weft_c_, weft_d_, weft_e_, weft_g_, weft_h_)
+#define WEFT_GO_8(o, f, a, b, c, d, e, g, h, i) WEFT_GO_DO_(o, f, 2,	\
+	WEFT_ARG_(weft_a_, a) WEFT_ARG_(weft_b_, b) WEFT_ARG_(weft_c_, c)\
+	WEFT_ARG_(weft_d_, d) WEFT_ARG_(weft_e_, e) WEFT_ARG_(weft_g_, g)\
+	WEFT_ARG_(weft_h_, h) WEFT_ARG_(weft_i_, i),			\
+	weft_a_, weft_b_, weft_c_, weft_d_, weft_e_, weft_g_,		\
+	weft_h_, weft_i_)
+
+#endif /* C */
+
+#endif /* WEFT_H */

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How a goroutine gets its arguments; arch/<arch>/capture.S does it.
+ *
+ * weft_go calls weft_go_capture_ through a pointer of the user's function's
+ * type, so the compiler converts and passes the arguments as it would to that
+ * function. The capture stores the argument registers (and, where 8 arguments
+ * do not fit in registers, the first stack words) at self()->args. args_call
+ * puts them back and calls the function.
+ *
+ * Rejected: a nested function as thunk per call (needs its address from an
+ * assembler label, which does not link with -flto, and clang has none), and
+ * casting every argument to a long (no conversions, no floating point).
+ */
+#ifndef CAPTURE_H
+#define CAPTURE_H
+
+#include <stdint.h>
+
+enum { ARG_WORDS = 16 };
+
+/*
+ * What was captured, as weft.h says to weft_go_begin_: fewer words touch
+ * fewer cache lines of the record. NONE and COPY come from weft_spawn.
+ */
+enum capture {
+	CAPTURE_NONE,		/* args[0] is fn's argument */
+	CAPTURE_TWO,		/* at most 2 integers or pointers */
+	CAPTURE_ALL,
+	CAPTURE_COPY		/* args is what fn's argument points to */
+};
+
+/* Calls fn with all of args. */
+void args_call(void (*fn)(void), const uint64_t args[ARG_WORDS]);
+
+/*
+ * Calls fn with what was captured. Two integers or pointers are passed in the
+ * same registers whatever their types, so a call with two words will do.
+ */
+static inline void
+args_call_kind(enum capture kind, void (*fn)(void), const uint64_t *a)
+{
+	typedef void two(uint64_t, uint64_t);
+
+	switch (kind) {
+	case CAPTURE_NONE:
+	case CAPTURE_TWO:
+		((two *)fn)(a[0], a[1]);
+		break;
+	case CAPTURE_ALL:
+		args_call(fn, a);
+		break;
+	case CAPTURE_COPY:
+		((two *)fn)((uintptr_t)a, 0);
+		break;
+	}
+}
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Contract of a context switch; arch/<arch>/frame.h meets it.
+ *
+ * A frame is what is kept of a suspended context outside of its stack: where
+ * it goes on, its stack and frame pointer, and for those who asked its
+ * floating-point control bits. (Saving these for all would double the price of
+ * a yield for the few who change them.) Every other register is declared
+ * clobbered at the switch, so the compiler itself saves what is live there,
+ * and nothing else.
+ *
+ *	   high	+------------------------+
+ *		| struct stack           |  mem/stack.h: header of the stack
+ *		+------------------------+  <- frame_make's sp, 16-aligned
+ *		| frame_entry            |  end of the call chain
+ *		| goroutine_main         |
+ *		| the user's function    |
+ *		| ...                    |
+ *		| the function that      |
+ *		|   called frame_switch  |  <- frame.sp
+ *		+------------------------+
+ *		| unused                 |
+ *		+------------------------+
+ *		| guard, 64 KiB          |
+ *	   low	+------------------------+
+ *
+ * The switch is inline asm, never a called function: one that ends in a jump
+ * leaves the processor's return predictor off by one for every caller above
+ * (measured: 16 to 40 ns a yield instead of 4 to 9). It writes nothing below
+ * the stack pointer, so a red zone is safe.
+ *
+ *	void frame_make(struct frame *f, void *sp);
+ *		f will start in frame_entry, which calls goroutine_main(f).
+ *	void frame_switch(struct frame *from, struct frame *to);
+ *		Saves this context in `from` and goes on in `to`. Returns when
+ *		somebody switches to `from`, maybe on another thread: nothing
+ *		thread-local may be kept across it. `from` may be resumed by
+ *		another thread as soon as this one has left its stack, which is
+ *		why the context switched to, and only it, may publish `from`.
+ */
+#ifndef SWITCH_H
+#define SWITCH_H
+
+#include "defs.h"
+
+struct frame {
+	void *sp;
+	void *bp;		/* frame pointer: the one register that cannot
+				 * be declared clobbered */
+	void *pc;
+	uint64_t fpctl;		/* rounding mode and masks, or 0: default */
+};
+
+/* Set in a frame.fpctl that is saved and restored. */
+#define FPCTL_OWN (UINT64_C(1) << 63)
+
+/* Bottom of every goroutine. Never returns. */
+noreturn void goroutine_main(struct frame *f);
+void frame_entry(void);
+
+#include "frame.h"
+
+#endif

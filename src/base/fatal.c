@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Last words. Called from anywhere: a goroutine with 100 bytes of stack left,
+ * a signal handler, a thread the runtime never saw. So: no stdio (it locks and
+ * allocates), one write per line so that lines of two threads do not mix.
+ */
+#include "fatal.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "atomic.h"
+
+enum { LINE_MAX_BYTES = 512 };
+
+void (*fatal_hook)(void);
+static a64 dying;		/* the thread that ends the process, or 0 */
+
+struct out {
+	char *p, *end;
+};
+
+static void
+put(struct out *o, char c)
+{
+	if (o->p < o->end)
+		*o->p++ = c;
+}
+
+static void
+put_str(struct out *o, const char *s)
+{
+	for (s = s ? s : "(null)"; *s; s++)
+		put(o, *s);
+}
+
+static void
+put_num(struct out *o, uint64_t v, unsigned base)
+{
+	char tmp[24];
+	int n = 0;
+
+	do
+		tmp[n++] = "0123456789abcdef"[v % base];
+	while (v /= base);
+	while (n)
+		put(o, tmp[--n]);
+}
+
+static void
+put_signed(struct out *o, int64_t v)
+{
+	if (v < 0)
+		put(o, '-');
+	put_num(o, v < 0 ? -(uint64_t)v : (uint64_t)v, 10);
+}
+
+/* A 64-bit argument if the format said l or z, else an int. */
+static int64_t
+next_signed(va_list *ap, bool wide)
+{
+	return wide ? va_arg(*ap, int64_t) : va_arg(*ap, int);
+}
+
+static uint64_t
+next_unsigned(va_list *ap, bool wide)
+{
+	return wide ? va_arg(*ap, uint64_t) : va_arg(*ap, unsigned);
+}
+
+static void
+put_arg(struct out *o, char conv, bool wide, va_list *ap)
+{
+	switch (conv) {
+	case 's':
+		put_str(o, va_arg(*ap, const char *));
+		break;
+	case 'c':
+		put(o, (char)va_arg(*ap, int));
+		break;
+	case 'd':
+		put_signed(o, next_signed(ap, wide));
+		break;
+	case 'u':
+		put_num(o, next_unsigned(ap, wide), 10);
+		break;
+	case 'x':
+		put_num(o, next_unsigned(ap, wide), 16);
+		break;
+	case 'p':
+		put_str(o, "0x");
+		put_num(o, (uintptr_t)va_arg(*ap, void *), 16);
+		break;
+	default:
+		put(o, conv);
+	}
+}
+
+static size_t
+vformat(char *buf, size_t cap, const char *fmt, va_list *ap)
+{
+	struct out o = { buf, buf + cap - 1 };
+
+	for (; *fmt; fmt++) {
+		bool wide = false;
+
+		if (*fmt != '%') {
+			put(&o, *fmt);
+			continue;
+		}
+		for (fmt++; *fmt == 'l' || *fmt == 'z'; fmt++)
+			wide = true;
+		put_arg(&o, *fmt, wide, ap);
+	}
+	*o.p = 0;
+	return (size_t)(o.p - buf);
+}
+
+size_t
+format(char *buf, size_t cap, const char *fmt, ...)
+{
+	va_list ap;
+	size_t n;
+
+	va_start(ap, fmt);
+	n = vformat(buf, cap, fmt, &ap);
+	va_end(ap);
+	return n;
+}
+
+static void
+write_line(const char *buf, size_t n)
+{
+	/* Nothing sensible is left to do if standard error is gone. */
+	ssize_t ignored = write(STDERR_FILENO, buf, n);
+
+	(void)ignored;
+}
+
+void
+say(const char *fmt, ...)
+{
+	char buf[LINE_MAX_BYTES];
+	va_list ap;
+
+	va_start(ap, fmt);
+	write_line(buf, vformat(buf, sizeof buf, fmt, &ap));
+	va_end(ap);
+}
+
+/*
+ * Returns on the first thread to get here. Others wait for the process to
+ * end; the first one arriving again means that the hook itself went wrong.
+ */
+static void
+claim_the_end(void)
+{
+	uint64_t me = (uint64_t)(uintptr_t)pthread_self();
+
+	if (a_cas_relaxed(&dying, 0, me))
+		return;
+	if (a_load_relaxed(&dying) == me)
+		abort();
+	for (;;)
+		pause();
+}
+
+void
+fatal(const char *fmt, ...)
+{
+	static const char head[] = "weft: fatal: ";
+	char buf[LINE_MAX_BYTES];
+	size_t n = sizeof head - 1;
+	va_list ap;
+
+	claim_the_end();
+	memcpy(buf, head, n);
+	va_start(ap, fmt);
+	n += vformat(buf + n, sizeof buf - n - 1, fmt, &ap);
+	va_end(ap);
+	buf[n++] = '\n';
+	write_line(buf, n);
+	if (fatal_hook)
+		fatal_hook();
+	signal(SIGABRT, SIG_DFL);
+	abort();
+}
+
+void
+fatal_check(const char *what, const char *file, int line)
+{
+	fatal("check failed: %s (%s:%d)", what, file, line);
+}

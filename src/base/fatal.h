@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The end of the process, with a message; and the checks that lead there.
+ *
+ *	must(x)		always on: a broken promise that would corrupt memory
+ *	check(x)	debug builds: an invariant of the room
+ *	check_slow(x)	debug builds: an invariant that is costly to look at
+ *
+ * A fatal error prints `weft: fatal: ...`, then what the hook prints (all
+ * goroutines), then aborts. The first thread to get there wins; others that
+ * arrive later wait for the process to end.
+ */
+#ifndef FATAL_H
+#define FATAL_H
+
+#include "defs.h"
+
+/* Formats %s %d %u %x %p %c and the l, ll, z sizes; nothing else. */
+noreturn cold void fatal(const char *fmt, ...) printf_like(1, 2);
+
+/* One formatted line (or part of one) to standard error. Signal-safe. */
+cold void say(const char *fmt, ...) printf_like(1, 2);
+
+/* Like snprintf with the formats above; returns the length written. */
+size_t format(char *buf, size_t cap, const char *fmt, ...) printf_like(3, 4);
+
+/* Registered once at boot: prints the state of the world, takes no lock. */
+extern void (*fatal_hook)(void);
+
+noreturn cold void fatal_check(const char *what, const char *file, int line);
+
+#define must(x) do {							\
+	if (unlikely(!(x)))						\
+		fatal_check(#x, __FILE__, __LINE__);			\
+	} while (0)
+
+#ifdef WEFT_DEBUG
+#define check(x)	must(x)
+#define check_slow(x)	must(x)
+#else
+/* The expression is compiled, so that it cannot rot, and never evaluated. */
+#define check(x)	((void)sizeof((x) ? 1 : 0))
+#define check_slow(x)	((void)sizeof((x) ? 1 : 0))
+#endif
+
+#endif

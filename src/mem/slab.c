@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Chunks of 256 KiB, carved from the front. Neighbouring chunks merge into
+ * one mapping in the kernel, so a million records cost a handful of mappings.
+ */
+#include "slab.h"
+
+#include "fatal.h"
+#include "os.h"
+
+static uint32_t
+chunk_capacity(const struct slab *s)
+{
+	return (uint32_t)((CHUNK_BYTES - sizeof(struct chunk)) /
+	    s->record_bytes);
+}
+
+static char *
+chunk_record(const struct slab *s, struct chunk *c, uint32_t i)
+{
+	return (char *)(c + 1) + (size_t)i * s->record_bytes;
+}
+
+/* Lock held. */
+static struct chunk *
+chunk_add(struct slab *s)
+{
+	struct chunk *c = os_map(CHUNK_BYTES);
+
+	if (!c)
+		return NULL;
+	c->next = a_load_relaxed(&s->chunks);
+	/* pairs with slab_each */
+	a_store_rel(&s->chunks, c);
+	return c;
+}
+
+void *
+slab_carve(struct slab *s, uint32_t *n)
+{
+	struct chunk *c;
+	uint32_t used, left;
+	char *rec = NULL;
+
+	check(s->record_bytes % CACHE_LINE == 0);
+	lock_take(&s->lock);
+	c = a_load_relaxed(&s->chunks);
+	if (!c || a_load_relaxed(&c->used) == chunk_capacity(s))
+		c = chunk_add(s);
+	if (c) {
+		used = a_load_relaxed(&c->used);
+		left = chunk_capacity(s) - used;
+		*n = *n < left ? *n : left;
+		rec = chunk_record(s, c, used);
+		/* pairs with slab_each */
+		a_store_rel(&c->used, used + *n);
+	}
+	lock_drop(&s->lock);
+	return rec;
+}
+
+void
+slab_each(struct slab *s, void (*fn)(void *rec, void *arg), void *arg)
+{
+	struct chunk *c;
+
+	/* both pair with slab_carve: the chunk's head, then its zeroed rest */
+	for (c = a_load_acq(&s->chunks); c; c = c->next) {
+		uint32_t used = a_load_acq(&c->used);
+
+		for (uint32_t i = 0; i < used; i++)
+			fn(chunk_record(s, c, i), arg);
+	}
+}

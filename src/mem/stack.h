@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goroutine stacks.
+ *
+ * A stack is a reservation of address space of which only touched pages are
+ * resident. It is carved from large slabs, so that a million of them are few
+ * mappings. Its lowest 64 KiB are a guard: one page would be jumped over by a
+ * function with a large frame.
+ *
+ * The header sits at the top of the stack itself, in the page that is touched
+ * first anyway, so a parked goroutine costs one page and nothing beside it.
+ * Headers are staggered over half a page: at one distance from the page's end
+ * the hot lines of all stacks would share a few sets of the L1 cache.
+ */
+#ifndef STACK_H
+#define STACK_H
+
+#include "defs.h"
+
+enum {
+	STACK_GUARD_BYTES = 64 * 1024,
+	STACK_CLASSES = 16,	/* reservations of 80 KiB ... 1 GiB */
+	STACK_MIN_BYTES = 4096,
+	STACK_DEFAULT_BYTES = 192 * 1024	/* 256 KiB with its guard */
+};
+#define STACK_MAX_BYTES (((size_t)1 << 30) - STACK_GUARD_BYTES)
+
+/* How the guard of a stack works. */
+enum guard {
+	GUARD_LIGHT,		/* faults, costs no mapping */
+	GUARD_SPLIT,		/* faults, costs two mappings */
+	GUARD_CANARY		/* does not fault; looked at when it is left */
+};
+
+struct stack {
+	struct stack *next;	/* owner of the list it is on */
+	/* constant */
+	char *lo;		/* lowest usable byte; the guard is below */
+	uint8_t class;
+	uint8_t guard;
+} cache_aligned;
+
+/* Free stacks of the default class that one P keeps at hand. */
+struct stack_cache {
+	struct stack *free;
+	uint32_t n;
+};
+
+/* Once at boot. */
+void stack_init(void);
+
+/* The class for at least that many usable bytes, or -1 if absurd. */
+int stack_class(size_t bytes);
+/* Usable bytes of a class. */
+size_t stack_class_bytes(int class);
+
+/* The hottest free stack of the class; NULL if the kernel refuses memory. */
+struct stack *stack_get(struct stack_cache *cache, int class);
+/* Gives it back: nobody runs on it any more. */
+void stack_put(struct stack_cache *cache, struct stack *s);
+/* Moves all of a cache to the common pool. */
+void stack_drain(struct stack_cache *cache);
+
+/* The class that caches hold and that goroutines get by default. */
+extern int stack_default_class;
+
+/* Where a goroutine's first frame begins. */
+static inline void *
+stack_top(struct stack *s)
+{
+	return s;
+}
+
+static inline size_t
+stack_bytes(const struct stack *s)
+{
+	return (size_t)((const char *)s - s->lo);
+}
+
+/* False if a canary guard was written to. Cheap for the other kinds. */
+bool stack_intact(const struct stack *s);
+
+/* True if an access to that address is an overflow of this stack. */
+static inline bool
+stack_guard_hit(const struct stack *s, const void *addr)
+{
+	const char *a = addr;
+
+	return a < s->lo && a >= s->lo - STACK_GUARD_BYTES;
+}
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every goroutine on standard error, on demand and when the process dies.
+ * Takes no lock: the records are type-stable, so what is read is at worst
+ * out of date.
+ */
+#include "fatal.h"
+#include "g.h"
+#include "weft.h"
+
+enum { DUMP_MAX = 1000 };	/* a million lines help nobody */
+
+struct totals {
+	uint32_t shown, hidden;
+};
+
+static void
+dump_one(struct g *gp, void *arg)
+{
+	struct totals *t = arg;
+	enum gstate state = a_load_relaxed(&gp->state);
+	bool waits = state == G_WAITING;
+	const struct weft_site *site = gp->site;
+
+	if (state == G_DEAD)
+		return;
+	if (t->shown == DUMP_MAX) {
+		t->hidden++;
+		return;
+	}
+	t->shown++;
+	say("goroutine %ld \"%s\" [%s%s%s%s]: %s, spawned at %s:%d\n",
+	    (long)gp->id, g_name(gp), g_state_name(state), waits ? ": " : "",
+	    waits ? g_reason_name(gp->reason) : "",
+	    gp->stack ? "" : ", not started", site->fn, site->file,
+	    site->line);
+}
+
+public void
+weft_dump(void)
+{
+	struct totals t = {0};
+
+	g_each(dump_one, &t);
+	if (t.hidden)
+		say("... and %u more\n", t.hidden);
+}
+
+/* The room is above the one that dies, so it hooks itself in. */
+__attribute__((constructor)) static void
+hook(void)
+{
+	fatal_hook = weft_dump;
+}

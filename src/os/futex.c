@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Sleep and wake on a word: the only way a thread of ours ever waits. */
+#include "os.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "rawcall.h"
+
+long
+os_futex_wait(a32 *word, uint32_t expect, int64_t timeout_ns)
+{
+	struct timespec ts = {
+		.tv_sec = timeout_ns / 1000000000,
+		.tv_nsec = timeout_ns % 1000000000,
+	};
+
+	return syscall6(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, expect,
+	    timeout_ns < 0 ? 0 : (long)&ts, 0, 0);
+}
+
+void
+os_futex_wake(a32 *word, int n)
+{
+	syscall6(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, n, 0, 0, 0);
+}

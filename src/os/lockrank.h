@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The order in which locks are taken, once. A thread that holds a lock may
+ * take only locks that stand further down. Debug builds check it.
+ */
+#ifndef LOCKRANK_H
+#define LOCKRANK_H
+
+enum lockrank {
+	RANK_SEMA,		/* wait/sema.c: one bucket of waiters */
+	RANK_SCHED,		/* sched/sched.h: idle Ps, Ms, global queue */
+	RANK_GFREE,		/* work/g.c: dead Gs of all Ps */
+	RANK_STACK,		/* mem/stack.c: free stacks of a size */
+	RANK_SLAB,		/* mem/slab.c: record slabs */
+	RANK_TEST,		/* tests only */
+	RANK_MAX
+};
+
+#endif

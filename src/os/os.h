@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel, as the rest of the library sees it. In the layers below `wait`
+ * nobody else calls it: a simulation replaces this room and base/rand.h and
+ * has the whole world in its hands.
+ *
+ * Errors are returned as -errno; the thread's errno is never touched. No
+ * function here allocates with malloc or takes a lock of ours.
+ */
+#ifndef OS_H
+#define OS_H
+
+#include <signal.h>
+
+#include "atomic.h"
+#include "defs.h"
+
+/* ---- futex.c: sleep and wake on a word ---- */
+
+enum { FOREVER = -1 };
+
+/*
+ * Sleeps while *word == expect, at most timeout_ns (FOREVER: no limit).
+ * Returns 0, -EAGAIN (the word differed), -EINTR or -ETIMEDOUT; may return 0
+ * by accident, so callers look at the word again.
+ */
+long os_futex_wait(a32 *word, uint32_t expect, int64_t timeout_ns);
+void os_futex_wake(a32 *word, int n);
+
+/* ---- vm.c: address space ---- */
+
+enum {
+	PAGE = 4096		/* the unit we think in; kernels with larger
+				 * pages are refused at boot */
+};
+
+/* Zeroed memory of whole pages, resident when touched; NULL if refused. */
+void *os_map(size_t bytes);
+/* The same for stacks: not counted against overcommit, no huge pages. */
+void *os_map_stacks(size_t bytes);
+void os_unmap(void *p, size_t bytes);
+/* Page size of the running kernel. */
+size_t os_page_bytes(void);
+
+/*
+ * Makes a range fault on any access, from now on. `light` guards cost no
+ * mapping (kernel 6.13), `split` ones cost two each (mprotect).
+ * Returns 0 or -errno.
+ */
+int os_guard_light(void *p, size_t bytes);
+int os_guard_split(void *p, size_t bytes);
+/* True if light guards do what they say: an emulator may lie. */
+bool os_guard_light_works(void);
+/* How many mappings a process may have. */
+long os_map_limit(void);
+
+/* ---- clock.c ---- */
+
+int64_t os_now_ns(void);		/* monotonic */
+/* Sleeps about so long; a signal may cut it short. */
+void os_sleep_ns(int64_t ns);
+
+/* ---- thread.c ---- */
+
+/*
+ * Starts a detached thread with all signals as the caller has them.
+ * Returns 0 or -errno (-EAGAIN: the kernel allows no more threads).
+ */
+int os_thread_start(void *(*fn)(void *), void *arg, size_t stack_bytes);
+/* Has this thread's sleeps end within a microsecond or so. */
+void os_thread_precise_sleep(void);
+int os_thread_id(void);
+void os_thread_yield(void);
+/* Number of threads in this process, or -errno. */
+int os_thread_count(void);
+
+/* ---- signal.c ---- */
+
+struct os_sigstack { void *base; stack_t old; };
+
+/* Gives this thread a signal stack, and takes it back. 0 or -errno. */
+int os_sigstack_install(struct os_sigstack *s);
+void os_sigstack_remove(struct os_sigstack *s);
+
+/*
+ * Calls fn(addr) on SIGSEGV and SIGBUS, on the signal stack. If fn returns,
+ * the fault was none of ours and goes to the handler that was there before.
+ */
+void os_on_fault(void (*fn)(void *addr));
+
+/* ---- file.c ---- */
+
+/*
+ * Reads up to cap - 1 bytes of a file and ends them with a NUL. Returns the
+ * length or -errno. A full buffer is a truncated file.
+ */
+long os_read_file(const char *path, char *buf, size_t cap);
+/* Affinity mask of this thread: bytes written or -errno. */
+long os_affinity(unsigned long *mask, size_t bytes);
+/* 64 bits nobody can guess, or at least nobody did. */
+uint64_t os_random_seed(void);
+/* A decimal number from the environment: true and *v if there and sane. */
+bool os_env_number(const char *name, int64_t *v);
+
+#endif

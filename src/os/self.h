@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The library's one thread-local object. Read only through tls_self(), which
+ * asks anew each time (see arch/<arch>/tls.h why), and never kept across a
+ * switch.
+ */
+#ifndef SELF_H
+#define SELF_H
+
+#include "defs.h"
+#include "tls.h"
+
+struct g;
+struct m;
+
+struct self {
+	struct m *mp;		/* first word: the M, NULL on a plain thread */
+	uint64_t *args;		/* where weft_go_capture_ puts arguments */
+	struct g *born;		/* the goroutine being made by weft_go */
+	uint32_t ranks;		/* debug: set of lock ranks held */
+};
+_Static_assert(offsetof(struct self, args) == 8, "arch/<arch>/capture.S");
+
+static always_inline struct self *
+self(void)
+{
+	return tls_self();
+}
+
+/* The M of this thread, or NULL on a thread that is none of ours. */
+static always_inline struct m *
+m_self(void)
+{
+	return tls_self_word();
+}
+
+#endif

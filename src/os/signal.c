@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Signals: a stack of its own for each thread that runs goroutines, since a
+ * goroutine that has used up its stack has none to handle the fault on, and
+ * the fault handler itself.
+ */
+#include "os.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+	/* Room for the widest vector state and for a sanitizer's report. */
+	SIGSTACK_BYTES = 128 * 1024
+};
+
+static void (*on_fault)(void *addr);
+static struct sigaction before_segv, before_bus;	/* set at boot */
+
+int
+os_sigstack_install(struct os_sigstack *s)
+{
+	stack_t st = { .ss_size = SIGSTACK_BYTES };
+
+	s->base = os_map(SIGSTACK_BYTES);
+	if (!s->base)
+		return -ENOMEM;
+	st.ss_sp = s->base;
+	sigaltstack(&st, &s->old);
+	return 0;
+}
+
+/* A sanitizer that gave the thread its own signal stack wants to see it. */
+void
+os_sigstack_remove(struct os_sigstack *s)
+{
+	if (!s->base)
+		return;
+	sigaltstack(&s->old, NULL);
+	os_unmap(s->base, SIGSTACK_BYTES);
+	s->base = NULL;
+}
+
+/*
+ * Hands a fault to whoever was there before us. With the default action in
+ * place again, returning repeats the faulting instruction and ends the
+ * process as if we had never been here.
+ */
+static void
+pass_on(int sig, siginfo_t *si, void *uc)
+{
+	struct sigaction *old = sig == SIGSEGV ? &before_segv : &before_bus;
+
+	if (old->sa_flags & SA_SIGINFO)
+		old->sa_sigaction(sig, si, uc);
+	else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN)
+		old->sa_handler(sig);
+	else
+		signal(sig, SIG_DFL);
+}
+
+static void
+fault(int sig, siginfo_t *si, void *uc)
+{
+	/* A code of 0 or less was sent by a process: there is no address. */
+	if (si->si_code > 0)
+		on_fault(si->si_addr);
+	pass_on(sig, si, uc);
+}
+
+void
+os_on_fault(void (*fn)(void *addr))
+{
+	struct sigaction sa = {
+		.sa_sigaction = fault,
+		.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER,
+	};
+
+	on_fault = fn;
+	sigaction(SIGSEGV, &sa, &before_segv);
+	sigaction(SIGBUS, &sa, &before_bus);
+}

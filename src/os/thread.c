@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads. They are libc's, since the code that goroutines call expects a
+ * thread that libc knows.
+ */
+#include "os.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "rawcall.h"
+
+int
+os_thread_start(void *(*fn)(void *), void *arg, size_t stack_bytes)
+{
+	pthread_attr_t attr;
+	pthread_t t;
+	int err;
+
+	err = pthread_attr_init(&attr);
+	if (err)
+		return -err;
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, stack_bytes);
+	err = pthread_create(&t, &attr, fn, arg);
+	pthread_attr_destroy(&attr);
+	return -err;
+}
+
+/* The kernel's default slack is 50 us: more than most of our sleeps. */
+void
+os_thread_precise_sleep(void)
+{
+	syscall6(SYS_prctl, PR_SET_TIMERSLACK, 1000, 0, 0, 0, 0);
+}
+
+int
+os_thread_id(void)
+{
+	return (int)syscall6(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+void
+os_thread_yield(void)
+{
+	syscall6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+}
+
+/* Field 20 of /proc/self/stat; the second one may hold spaces and brackets. */
+int
+os_thread_count(void)
+{
+	char buf[1024];
+	long n = os_read_file("/proc/self/stat", buf, sizeof buf);
+	int field = 2, count = 0;
+	char *s;
+
+	if (n < 0)
+		return (int)n;
+	for (s = buf + n; s > buf && *s != ')'; s--)
+		;
+	for (; *s && field < 20; s++)
+		field += *s == ' ';
+	for (; *s >= '0' && *s <= '9'; s++)
+		count = count * 10 + (*s - '0');
+	return count ? count : -EINVAL;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Address space. A refusal by the kernel is an ordinary answer here; what it
+ * means is for the caller to say.
+ */
+#include "os.h"
+
+#include <errno.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "rawcall.h"
+
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
+
+/*
+ * Fail the n-th mapping and all that follow: a debug build's way to walk
+ * every out-of-memory path. 0 = never.
+ */
+#ifdef WEFT_DEBUG
+a32 os_map_fail_after;
+static bool
+fail_now(void)
+{
+	uint32_t n = a_load_relaxed(&os_map_fail_after);
+
+	if (n > 1)
+		a_cas_relaxed(&os_map_fail_after, n, n - 1);
+	return n == 1;
+}
+#else
+static bool fail_now(void) { return false; }
+#endif
+
+static void *
+map(size_t bytes, int flags)
+{
+	long r;
+
+	if (fail_now())
+		return NULL;
+	r = syscall6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+	return r < 0 && r > -PAGE ? NULL : (void *)r;
+}
+
+void *
+os_map(size_t bytes)
+{
+	return map(bytes, 0);
+}
+
+void *
+os_map_stacks(size_t bytes)
+{
+	void *p = map(bytes, MAP_NORESERVE);
+
+	/*
+	 * One touched page must not become a resident 2 MiB. If the kernel
+	 * knows no huge pages it refuses, which is as good.
+	 */
+	if (p)
+		syscall6(SYS_madvise, (long)p, (long)bytes, MADV_NOHUGEPAGE,
+		    0, 0, 0);
+	return p;
+}
+
+void
+os_unmap(void *p, size_t bytes)
+{
+	syscall6(SYS_munmap, (long)p, (long)bytes, 0, 0, 0, 0);
+}
+
+size_t
+os_page_bytes(void)
+{
+	return getauxval(AT_PAGESZ);
+}
+
+int
+os_guard_light(void *p, size_t bytes)
+{
+	return (int)syscall6(SYS_madvise, (long)p, (long)bytes,
+	    MADV_GUARD_INSTALL, 0, 0, 0);
+}
+
+int
+os_guard_split(void *p, size_t bytes)
+{
+	return (int)syscall6(SYS_mprotect, (long)p, (long)bytes, PROT_NONE,
+	    0, 0, 0);
+}
+
+/*
+ * By effect: the kernel must refuse to read a guarded page for us. An empty
+ * signal set read from it would block nothing, so the question is harmless.
+ */
+bool
+os_guard_light_works(void)
+{
+	void *p = map(PAGE, 0);
+	bool works;
+
+	if (!p)
+		return false;
+	works = os_guard_light(p, PAGE) == 0 &&
+	    syscall6(SYS_rt_sigprocmask, SIG_BLOCK, (long)p, 0, 8, 0, 0)
+	    == -EFAULT;
+	os_unmap(p, PAGE);
+	return works;
+}
+
+long
+os_map_limit(void)
+{
+	char buf[32];
+	long n = 0;
+
+	if (os_read_file("/proc/sys/vm/max_map_count", buf, sizeof buf) <= 0)
+		return 65530;
+	for (const char *s = buf; *s >= '0' && *s <= '9' && n < 1 << 30; s++)
+		n = n * 10 + (*s - '0');
+	return n;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Idle Ps and Ms, spinning, and how nobody sleeps while there is work.
+ *
+ * An M that has run out of its own work *spins*: it counts itself in
+ * n_spinning and looks into other Ps' queues. At most half as many Ms spin as
+ * Ps are busy. One that finds nothing gives its P up and sleeps.
+ *
+ * The danger is work queued just as the last M goes to sleep. Both sides
+ * write first and look second, all of it sequentially consistent:
+ *
+ *	who queues (sched_submit, a yield)	who rests (idle_rest)
+ *	1. puts the goroutine on a queue	1. marks its P idle
+ *	2. if a P is idle			2. uncounts itself as spinning
+ *	   and nobody spins: wakes one		3. looks at all queues again
+ *
+ * In the one order of all these steps either the look (3) comes after the put
+ * and finds it, or the put comes after the marks and 2 finds an idle P and no
+ * spinner. If 2 finds a spinner it relies on it:
+ *
+ *   - a spinner that rests does so by the steps above;
+ *   - a spinner that finds work uncounts itself first and then looks whether
+ *     there is more (idle_stop_spinning), and wakes another if so;
+ *   - a waker counts a spinner (0 -> 1) before it has a P and an M for it. If
+ *     no P is idle then it uncounts it *under the lock* under which Ps become
+ *     idle: a P that becomes idle later looks (3) after that, and so after
+ *     the put of anybody who relied on the count.
+ *
+ * A goroutine that moves from queue to queue must not slip past a look. Out
+ * of the global queue: the look reads its length first, and the mover wrote
+ * that length after it filled its own ring. By stealing: only spinners steal,
+ * and they look again when they stop spinning. From runnext to the ring: see
+ * runq_empty. A yielding goroutine is on no queue while it switches, so its
+ * return to one counts as queueing.
+ *
+ * Rejected: Go's flag for Ms that rest without having spun (ours all look
+ * again, resting is rare enough); waking one more thread whenever a spinner
+ * finds work (ours looks first: a futex call costs more than a look at a few
+ * queues); handing an idle P a goroutine directly (needs the lock on every
+ * ready).
+ */
+#include "sched.h"
+
+#include "fatal.h"
+#include "hard.h"
+
+enum { NAP_NS = 30 * 1000 };
+
+/* ---- idle Ps: sched.lock held ---- */
+
+void
+p_idle_put(struct p *pp)
+{
+	check(lock_held(&sched.lock));
+	check(runq_empty(&pp->q));
+	check(pp->state == P_RUNNING || pp->state == P_STOPPED);
+	pp->state = P_IDLE;
+	/* sc: pairs with idle_wake */
+	a_or_sc(&sched.idle_mask[pp->id / 64], UINT64_C(1) << pp->id % 64);
+	a_add_sc(&sched.n_idle_p, 1);	/* sc: pairs with idle_wake */
+}
+
+struct p *
+p_idle_get(void)
+{
+	check(lock_held(&sched.lock));
+	for (uint32_t w = 0; w < MASK_WORDS; w++) {
+		uint64_t bits = a_load_relaxed(&sched.idle_mask[w]);
+		struct p *pp;
+
+		if (!bits)
+			continue;
+		pp = p_at(w * 64 + (uint32_t)__builtin_ctzll(bits));
+		check(pp->state == P_IDLE);
+		pp->state = P_RUNNING;
+		/* sc: pairs with idle_wake, which may find none now */
+		a_and_sc(&sched.idle_mask[w], ~(bits & -bits));
+		a_add_sc(&sched.n_idle_p, -1u);	/* sc: the same */
+		return pp;
+	}
+	return NULL;
+}
+
+/* Any thread: a hint. */
+bool
+p_is_idle(uint32_t id)
+{
+	return a_load_relaxed(&sched.idle_mask[id / 64]) >> id % 64 & 1;
+}
+
+/* ---- spinning ---- */
+
+bool
+idle_start_spinning(struct m *mp)
+{
+	uint32_t busy;
+
+	if (mp->spinning)
+		return true;
+	busy = a_load_relaxed(&sched.procs) - a_load_relaxed(&sched.n_idle_p);
+	if (2 * a_load_relaxed(&sched.n_spinning) >= busy)
+		return false;
+	mp->spinning = true;
+	a_add_sc(&sched.n_spinning, 1);	/* sc: pairs with idle_wake */
+	return true;
+}
+
+static void
+uncount(struct m *mp)
+{
+	mp->spinning = false;
+	/* sc: pairs with idle_wake; what follows looks at the queues */
+	must(a_add_sc(&sched.n_spinning, -1u) != 0);
+}
+
+/* Is there anything on any queue? Global first: see the head. */
+static bool
+work_anywhere(void)
+{
+	uint32_t procs = a_load_relaxed(&sched.procs);
+
+	if (globq_len(&sched.globq))
+		return true;
+	for (uint32_t i = 0; i < procs; i++)
+		if (!p_is_idle(i) && !runq_empty(&p_at(i)->q))
+			return true;
+	return false;
+}
+
+void
+idle_stop_spinning(struct m *mp)
+{
+	hard_pause();
+	uncount(mp);
+	if (work_anywhere())
+		idle_wake();
+}
+
+/* ---- waking ---- */
+
+/* Gives back what a start that came to nothing had taken. */
+static cold void
+start_failed(struct p *pp)
+{
+	lock_take(&sched.lock);
+	p_idle_put(pp);
+	/* sc: pairs with idle_wake; under the lock: see the head */
+	a_add_sc(&sched.n_spinning, -1u);
+	lock_drop(&sched.lock);
+}
+
+cold void
+idle_wake_slow(void)
+{
+	struct m *self_m = m_self(), *mp;
+	struct p *pp;
+
+	/* sc: pairs with idle_rest and idle_stop_spinning */
+	if (!a_cas_sc(&sched.n_spinning, 0, 1))
+		return;
+	hard_pause();
+	lock_take(&sched.lock);
+	pp = p_idle_get();
+	if (!pp) {
+		/* sc: under the lock: see the head */
+		a_add_sc(&sched.n_spinning, -1u);
+		lock_drop(&sched.lock);
+		return;
+	}
+	mp = m_idle_get();
+	lock_drop(&sched.lock);
+	if (self_m && self_m->pp)
+		a_bump(&self_m->pp->stats.wakes, 1);
+	if (m_start(mp, pp, true) != 0)
+		start_failed(pp);
+}
+
+/* ---- resting ---- */
+
+/* Under the lock: gives P and M to the idle lists, unless there is work. */
+static bool
+give_up(struct m *mp)
+{
+	bool rest;
+
+	lock_take(&sched.lock);
+	rest = !a_load_relaxed(&sched.stopping) && !sched.globq.list.n;
+	if (rest) {
+		p_idle_put(mp->pp);
+		mp->pp = NULL;
+		m_idle_put(mp);
+	}
+	lock_drop(&sched.lock);
+	return rest;
+}
+
+/*
+ * There is work after all: off the idle list again with a P, if somebody did
+ * not wake us meanwhile (then a P is on its way to us) and one is idle (if
+ * not, they are all busy, and look for themselves).
+ */
+static bool
+take_back(struct m *mp)
+{
+	struct p *pp = NULL;
+
+	lock_take(&sched.lock);
+	if (mp->idle.next && (pp = p_idle_get()))
+		m_idle_remove(mp);
+	lock_drop(&sched.lock);
+	if (!pp)
+		return false;
+	m_acquire(mp, pp);
+	mp->spinning = true;
+	a_add_sc(&sched.n_spinning, 1);	/* sc: pairs with idle_wake */
+	return true;
+}
+
+/*
+ * A spinner that found only queues whose owners keep up: naps and looks
+ * again. It stays counted, with its P, so that who queues does not wake
+ * others for what is not worth fetching.
+ */
+static bool
+nap(struct m *mp)
+{
+	if (!mp->spinning || !work_anywhere())
+		return false;
+	os_sleep_ns(NAP_NS);
+	return true;
+}
+
+bool
+idle_rest(struct m *mp)
+{
+	if (nap(mp) || !give_up(mp))
+		return true;
+	hard_pause();
+	if (mp->spinning)
+		uncount(mp);
+	if (work_anywhere()) {
+		if (take_back(mp))
+			return true;
+	} else if (a_load_relaxed(&sched.n_idle_p) ==
+	    a_load_relaxed(&sched.procs)) {
+		deadlock_check();
+	}
+	return m_sleep(mp);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The life of an M: made on demand, asleep when there is nothing to do, gone
+ * when there are too many.
+ *
+ * `procs` idle Ms stay for good and sleep without a timeout, so that an idle
+ * program makes no system calls. One that goes idle beyond that leaves if
+ * nobody needs it for a while.
+ */
+#include "m.h"
+
+#include <errno.h>
+
+#include "fatal.h"
+#include "sched.h"
+#include "slab.h"
+
+enum {
+	M_STACK_BYTES = 256 * 1024
+};
+#define DECAY_NS (INT64_C(1000000000))
+
+static struct slab slab = SLAB_INIT(struct m);
+
+/* ---- the idle list: sched.lock held ---- */
+
+void
+m_idle_put(struct m *mp)
+{
+	check(lock_held(&sched.lock));
+	check(!mp->idle.next && !mp->pp);
+	/* Newest first: the warmest one is woken first. */
+	mp->idle.next = sched.idle_m.next;
+	mp->idle.prev = &sched.idle_m;
+	sched.idle_m.next->prev = &mp->idle;
+	sched.idle_m.next = &mp->idle;
+	sched.n_idle_m++;
+	mp->surplus = sched.n_idle_m > a_load_relaxed(&sched.procs);
+}
+
+bool
+m_idle_remove(struct m *mp)
+{
+	check(lock_held(&sched.lock));
+	if (!mp->idle.next)
+		return false;
+	list_remove(&mp->idle);
+	sched.n_idle_m--;
+	return true;
+}
+
+struct m *
+m_idle_get(void)
+{
+	struct m *mp;
+
+	if (list_empty(&sched.idle_m))
+		return NULL;
+	mp = container_of(sched.idle_m.next, struct m, idle);
+	m_idle_remove(mp);
+	return mp;
+}
+
+/* ---- sleeping ---- */
+
+void
+m_acquire(struct m *mp, struct p *pp)
+{
+	check(!mp->pp && pp->state == P_RUNNING);
+	mp->pp = pp;
+}
+
+/* Slept long. True if it is off the list and may end. */
+static bool
+leave_idle(struct m *mp)
+{
+	bool off = false;
+
+	lock_take(&sched.lock);
+	if (sched.n_idle_m > a_load_relaxed(&sched.procs))
+		off = m_idle_remove(mp);
+	mp->surplus = false;
+	lock_drop(&sched.lock);
+	return off;
+}
+
+bool
+m_sleep(struct m *mp)
+{
+	for (;;) {
+		if (!note_sleep(&mp->note, mp->surplus ? DECAY_NS : FOREVER)) {
+			if (leave_idle(mp))
+				return false;
+			continue;	/* needed, or being woken right now */
+		}
+		note_clear(&mp->note);
+		if (mp->nextp)
+			break;
+		/* Woken without a P: to see whether it is one too many. */
+		lock_take(&sched.lock);
+		m_idle_put(mp);
+		lock_drop(&sched.lock);
+	}
+	mp->spinning = mp->nextspin;
+	m_acquire(mp, mp->nextp);
+	mp->nextp = NULL;
+	return true;
+}
+
+void
+m_halt(void)
+{
+	struct note never = {0};
+
+	for (;;)
+		note_sleep(&never, FOREVER);
+}
+
+/* ---- birth and death ---- */
+
+static struct m *
+record_get(void)
+{
+	struct m *mp;
+	uint32_t one = 1;
+
+	lock_take(&sched.lock);
+	mp = sched.free_m;
+	if (mp)
+		sched.free_m = mp->free_link;
+	lock_drop(&sched.lock);
+	return mp ? mp : slab_carve(&slab, &one);
+}
+
+static void
+record_put(struct m *mp)
+{
+	lock_take(&sched.lock);
+	mp->free_link = sched.free_m;
+	sched.free_m = mp;
+	sched.n_m--;
+	lock_drop(&sched.lock);
+}
+
+static void *
+m_main(void *arg)
+{
+	struct m *mp = arg;
+
+	self()->mp = mp;
+	os_thread_precise_sleep();
+	if (os_sigstack_install(&mp->sigstack) != 0)
+		say("weft: warning: no memory for a signal stack: an overflow "
+		    "on thread %d will not be reported\n", mp->id);
+	san_thread(&mp->san);
+	m_acquire(mp, mp->nextp);
+	mp->nextp = NULL;
+	mp->spinning = mp->nextspin;
+	sched_loop(mp);
+	os_sigstack_remove(&mp->sigstack);
+	self()->mp = NULL;
+	record_put(mp);
+	return NULL;
+}
+
+/* Counts one more thread, or dies: a program at its limit needs to know. */
+static int
+count_thread(void)
+{
+	int id;
+	bool ok;
+
+	lock_take(&sched.lock);
+	id = sched.next_m_id++;
+	ok = sched.n_m < sched.max_m;
+	sched.n_m += ok;
+	lock_drop(&sched.lock);
+	if (!ok)
+		fatal("thread limit reached: %u threads in use, and another "
+		    "is needed (weft_config.max_threads, WEFT_MAX_THREADS)",
+		    sched.max_m);
+	return id;
+}
+
+static cold int
+m_new(struct p *pp, bool spin)
+{
+	struct m *mp = record_get();
+	int err, id;
+
+	if (!mp)
+		return -ENOMEM;
+	id = count_thread();
+	*mp = (struct m){ .id = id, .nextp = pp, .nextspin = spin };
+	err = os_thread_start(m_main, mp, M_STACK_BYTES);
+	if (err)
+		record_put(mp);
+	return err;
+}
+
+int
+m_start(struct m *mp, struct p *pp, bool spin)
+{
+	if (!mp)
+		return m_new(pp, spin);
+	mp->nextp = pp;
+	mp->nextspin = spin;
+	note_wake(&mp->note);
+	return 0;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Random orders in which a thief visits Ps: a random start and a random
+ * stride coprime to their number visit each exactly once, with no memory and
+ * a different order each time.
+ */
+#ifndef ORDER_H
+#define ORDER_H
+
+#include <stdint.h>
+
+#include "rand.h"
+
+enum { ORDER_STRIDES = 64 };
+
+struct order_table {
+	uint32_t count;
+	uint32_t n_strides;
+	uint32_t stride[ORDER_STRIDES];	/* coprime to count */
+};
+
+struct order {
+	uint32_t pos, stride, left, count;
+};
+
+static inline uint32_t
+order_gcd(uint32_t a, uint32_t b)
+{
+	while (b) {
+		uint32_t t = a % b;
+
+		a = b;
+		b = t;
+	}
+	return a;
+}
+
+/* Up to 64 strides: enough variety, and a bounded table. */
+static inline void
+order_init(struct order_table *t, uint32_t count)
+{
+	t->count = count;
+	t->n_strides = 0;
+	for (uint32_t i = 1; i <= count && t->n_strides < ORDER_STRIDES; i++)
+		if (order_gcd(i, count) == 1)
+			t->stride[t->n_strides++] = i;
+}
+
+static inline struct order
+order_start(const struct order_table *t, uint32_t random)
+{
+	return (struct order) {
+		.pos = random % t->count,
+		.stride = t->stride[random / t->count % t->n_strides],
+		.left = t->count,
+		.count = t->count,
+	};
+}
+
+/* False when all were visited; else o->pos is the next. */
+static inline int
+order_more(const struct order *o)
+{
+	return o->left > 0;
+}
+
+static inline void
+order_next(struct order *o)
+{
+	o->left--;
+	o->pos = (o->pos + o->stride) % o->count;
+}
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * P, a processor: the right to run goroutines, with a queue of them and the
+ * caches that make spawning cheap. There are exactly `procs` of them in use.
+ * A record is never freed: shrinking leaves it DEAD, growing revives it.
+ */
+#ifndef P_H
+#define P_H
+
+#include "g.h"
+#include "rand.h"
+#include "runq.h"
+#include "stack.h"
+
+struct m;
+
+/*
+ *	         idle_get, under sched.lock
+ *	IDLE <------------------------------> RUNNING	an M has it
+ *	  |     p_idle_put, under sched.lock     |
+ *	  |                                      | the M that has it, at a
+ *	  | world_stop                           | safe point
+ *	  +--------------> STOPPED <-------------+
+ *	                      |  ^
+ *	         world_resize |  | world_resize (grow)
+ *	                      v  |
+ *	                      DEAD
+ *
+ * STOPPED goes back to IDLE or RUNNING in world_start. All under sched.lock.
+ */
+enum pstate { P_DEAD, P_IDLE, P_RUNNING, P_STOPPED };
+
+/* What a P counts; its owner writes, anybody reads. */
+struct pstats {
+	a64 spawned, ended, switches, parks, yields;
+	a64 steals, stolen, overflows, wakes;
+};
+
+struct p {
+	/* constant */
+	uint32_t id;
+
+	/* under sched.lock */
+	enum pstate state;
+	struct p *link;		/* list of Ps to start */
+
+	/* the M that has it */
+	uint64_t fair_at;	/* value of stats.switches at which it is the
+				 * global queue's turn */
+	uint32_t next_run;	/* runnext taken in a row */
+	uint32_t alone;		/* yields that found nobody else */
+	bool roam;		/* look at other Ps before own queue */
+	struct rand rand;
+	struct gcache gs;
+	struct stack_cache stacks;
+	struct pstats stats;
+
+	struct runq q;		/* see there */
+} cache_aligned;
+
+#endif

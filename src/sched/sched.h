@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The one scheduler, and what the rooms above call to wait and to wake.
+ *
+ * Three sentences: *work* makes goroutines runnable, *sched* runs them, *wait*
+ * parks them.
+ */
+#ifndef SCHED_H
+#define SCHED_H
+
+#include "g.h"
+#include "lock.h"
+#include "m.h"
+#include "order.h"
+#include "p.h"
+
+enum {
+	PROCS_MAX = 1024,
+	THREADS_DEFAULT = 10000,
+	MASK_WORDS = PROCS_MAX / 64
+};
+
+/* Why nobody may run goroutines now: bits of sched.stopping. */
+enum {
+	STOP_WORLD = 1,		/* for a moment: world.c */
+	STOP_ENDED = 2		/* for good: the main goroutine returned */
+};
+
+struct sched {
+	struct lock lock;
+
+	/* any thread, atomic; written under lock */
+	a32 stopping;
+	a32 n_idle_p;
+	a64 idle_mask[MASK_WORDS];	/* which Ps are IDLE */
+	a32 procs;			/* changed with the world stopped */
+
+	/* any thread, atomic: Ms that look for work; see idle.c */
+	a32 n_spinning;
+
+	/* see runq.h */
+	struct globq globq;
+
+	/* under lock */
+	struct list idle_m;
+	uint32_t n_idle_m;
+	uint32_t n_m;			/* threads made and not ended */
+	struct m *free_m;		/* records of Ms that ended */
+	int next_m_id;
+	uint32_t stop_wait;		/* Ps still to stop */
+	bool main_exited;		/* by weft_exit */
+
+	/* changed with the world stopped, read by who has a P */
+	struct order_table order;
+
+	/* any thread, atomic: filled from the front, never emptied */
+	APTR(struct p) allp[PROCS_MAX];
+
+	/* constant after boot */
+	uint32_t max_m;
+	uint64_t seed;
+
+	struct note stop_note;
+	a64 spawned_any;		/* by threads without a P */
+};
+
+extern struct sched sched;
+
+/* The P of that number; NULL if there never was one. */
+static inline struct p *
+p_at(uint32_t id)
+{
+	return a_load_acq(&sched.allp[id]);	/* pairs with world_make_ps */
+}
+
+/* ---- sched.c ---- */
+
+/*
+ * Parks the calling goroutine. It is WAITING before unlockf is called, by the
+ * context that follows, to release what guards it; from then on anybody may
+ * wake it. If unlockf says false the park is off and the goroutine runs next.
+ * unlockf may be NULL and must not touch the goroutine after releasing it.
+ * On entry: on a goroutine; may hold the one lock that unlockf releases.
+ */
+void sched_park(bool (*unlockf)(struct g *gp, void *arg), void *arg,
+    enum wait_reason reason);
+
+/* Makes a WAITING goroutine runnable, next on this P. Any thread. */
+void sched_ready(struct g *gp);
+/* The same for a list of them, in order, at the price of one. */
+void sched_ready_list(struct glist *l);
+
+/* Queues a goroutine that was just made RUNNABLE, as sched_ready does. */
+void sched_submit(struct g *gp);
+
+/* Lets others run. On a goroutine. */
+void sched_yield_now(void);
+
+/* Ends the calling goroutine, whose deferred calls have run. */
+noreturn void sched_exit(void);
+
+/* An M's life: looks for goroutines and runs them until told to end. */
+void sched_loop(struct m *mp);
+
+/* ---- idle.c: see there for the protocol ---- */
+
+/* After work was queued: wakes a P for it if one sleeps and nobody looks. */
+void idle_wake_slow(void);
+
+static inline void
+idle_wake(void)
+{
+	/* sc: pairs with idle_rest; the work was queued with sc before */
+	if (a_load_sc(&sched.n_idle_p) && !a_load_sc(&sched.n_spinning))
+		idle_wake_slow();
+}
+
+/* May this M start to look in other Ps' queues? Then it is spinning. */
+bool idle_start_spinning(struct m *mp);
+/* It found something. */
+void idle_stop_spinning(struct m *mp);
+/*
+ * This M's P has nothing to do: gives it up, looks once more, sleeps. True
+ * with a P again (and maybe nothing to do), false if the M shall end.
+ */
+bool idle_rest(struct m *mp);
+
+/* sched.lock held. */
+void p_idle_put(struct p *pp);
+struct p *p_idle_get(void);
+bool p_is_idle(uint32_t id);
+
+/* ---- world.c ---- */
+
+/*
+ * Stops all goroutines but the caller and returns when nobody runs one. Only
+ * one at a time may do this (wait/procs.c sees to that). world_start undoes
+ * it. The caller is a goroutine, which keeps its P, or a plain thread.
+ */
+void world_stop(void);
+void world_start(void);
+/* World stopped: makes procs Ps the ones in use. May change the caller's P. */
+void world_resize(uint32_t procs);
+/* Makes sure that so many P records exist. 0 or -ENOMEM. Boot, or stopped. */
+int world_make_ps(uint32_t procs);
+/* On g0, with a P, sched.stopping seen: gives the P up and sleeps. */
+bool world_rest(struct m *mp);
+
+/* ---- deadlock.c ---- */
+
+/* All Ps are idle: dies if nobody is left who could change that. */
+void deadlock_check(void);
+
+/* ---- spawn.c ---- */
+
+/* A goroutine for fn(arg), not queued yet. NULL if memory is refused. */
+struct g *spawn_make(int stack_class, const struct weft_site *site,
+    void (*fn)(void *), void *arg);
+
+/* Goroutines that exist. */
+int64_t spawn_count(void);
+
+/* ---- defer.c ---- */
+
+void defer_run(struct g *gp);
+
+/* ---- start.c ---- */
+
+/* True between the start of weft_run and the return of the main goroutine. */
+bool sched_is_up(void);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Boot and end.
+ *
+ * The thread that calls weft_run makes the Ps and the main goroutine, wakes
+ * the first M and then only waits for the main goroutine's result. It runs no
+ * goroutines itself: if it did, it could be deep in an endless one when main
+ * returns, and weft_run could not.
+ */
+#include <errno.h>
+
+#include "cpu.h"
+#include "fatal.h"
+#include "sched.h"
+#include "weft.h"
+
+enum { MAIN_STACK_BYTES = 8 << 20 };
+
+/*
+ *	DOWN --> BOOTING --> UP --> ENDED
+ *	  ^         |
+ *	  +---------+  the kernel refused something
+ *
+ * All by the thread in weft_run, but UP -> ENDED by the main goroutine.
+ */
+enum { DOWN, BOOTING, UP, ENDED };
+static a32 phase;
+
+/* The main goroutine's job; weft_run's thread owns it. */
+struct job {
+	int (*fn)(int argc, char **argv);
+	int argc;
+	char **argv;
+	int result;
+	struct note done;
+};
+
+bool
+sched_is_up(void)
+{
+	return a_load_acq(&phase) == UP;	/* pairs with start_main */
+}
+
+static void
+main_goroutine(void *arg)
+{
+	struct job *job = arg;
+
+	job->result = job->fn(job->argc, job->argv);
+	defer_run(m_self()->curg);
+	/* From here on no M takes up another goroutine. */
+	a_store_relaxed(&phase, ENDED);
+	/* sc: as in world_stop */
+	a_or_sc(&sched.stopping, STOP_ENDED);
+	note_wake(&job->done);
+}
+
+/* A fault on this thread: ours if it hit the guard of the current stack. */
+static void
+on_fault(void *addr)
+{
+	struct m *mp = m_self();
+	struct g *gp = mp ? mp->curg : NULL;
+
+	if (gp && gp->stack && stack_guard_hit(gp->stack, addr))
+		fatal("goroutine %ld \"%s\" (%s, spawned at %s:%d) overflowed "
+		    "its stack of %zu bytes", (long)gp->id, g_name(gp),
+		    gp->site->fn, gp->site->file, gp->site->line,
+		    stack_class_bytes(gp->stack->class));
+}
+
+/* *v, or what the environment says, or a default; must lie in lo..hi. */
+static bool
+setting(int64_t *v, const char *env, int64_t dflt, int64_t lo, int64_t hi)
+{
+	if (*v == 0 && !os_env_number(env, v))
+		*v = dflt;
+	return *v >= lo && *v <= hi;
+}
+
+/* 0 and the settings in use, or -EINVAL. */
+static int
+configure(const weft_config *config, uint32_t *procs)
+{
+	weft_config c = config ? *config : (weft_config){0};
+	int64_t p = c.procs, t = c.max_threads, s = (int64_t)c.stack;
+
+	if (!setting(&p, "WEFT_PROCS", cpu_default_procs(), 1, PROCS_MAX) ||
+	    !setting(&t, "WEFT_MAX_THREADS", THREADS_DEFAULT, 1, INT32_MAX) ||
+	    !setting(&s, "WEFT_STACK", STACK_DEFAULT_BYTES, STACK_MIN_BYTES,
+	    (int64_t)STACK_MAX_BYTES))
+		return -EINVAL;
+	*procs = (uint32_t)p;
+	sched.max_m = (uint32_t)t;
+	stack_default_class = stack_class((size_t)s);
+	return 0;
+}
+
+/* Everything but goroutines. 0 or -errno. */
+static int
+boot(const weft_config *config)
+{
+	uint32_t procs;
+	int err;
+
+	if (os_page_bytes() != PAGE)
+		return -ENOTSUP;
+	stack_init();
+	err = configure(config, &procs);
+	if (err)
+		return err;
+	sched.seed = os_random_seed();
+	list_init(&sched.idle_m);
+	err = world_make_ps(procs);
+	if (err)
+		return err;
+	world_resize(procs);
+	os_on_fault(on_fault);
+	return 0;
+}
+
+/* No thread to be had: as after boot(), so that one may try again. */
+static void
+unstart_main(struct p *pp)
+{
+	struct g *gp;
+
+	lock_take(&sched.lock);
+	gp = globq_get(&sched.globq);
+	do
+		pp->state = P_STOPPED;
+	while ((pp = p_idle_get()));
+	lock_drop(&sched.lock);
+	a_add_relaxed(&sched.spawned_any, -1);
+	g_set(gp, G_RUNNABLE, G_DEAD);
+	g_free_any(gp);
+}
+
+static int
+start_main(struct job *job)
+{
+	static const weft_site site = { "weft_main", "main", 0 };
+	int class = stack_class(MAIN_STACK_BYTES), err;
+	struct g *gp;
+	struct p *pp;
+
+	if (class < stack_default_class)
+		class = stack_default_class;
+	gp = spawn_make(class, &site, main_goroutine, job);
+	if (!gp)
+		return -ENOMEM;
+	gp->main = true;
+	g_set(gp, G_DEAD, G_RUNNABLE);
+	world_start();
+	lock_take(&sched.lock);
+	globq_put_one(&sched.globq, gp);
+	pp = p_idle_get();
+	lock_drop(&sched.lock);
+	a_add_relaxed(&sched.spawned_any, 1);
+	/* pairs with sched_is_up: who sees it sees a scheduler */
+	a_store_rel(&phase, UP);
+	err = m_start(NULL, pp, false);
+	if (err)
+		unstart_main(pp);
+	return err;
+}
+
+static int
+start(const weft_config *config, struct job *job)
+{
+	int err = boot(config);
+
+	return err ? err : start_main(job);
+}
+
+public int
+weft_run_config(const weft_config *config,
+    int (*fn)(int argc, char **argv), int argc, char **argv)
+{
+	struct job job = { .fn = fn, .argc = argc, .argv = argv };
+	int err;
+
+	if (!fn)
+		fatal("weft_run: null function");
+	if (!a_cas_relaxed(&phase, DOWN, BOOTING))
+		return a_load_relaxed(&phase) == ENDED ? -EALREADY : -EBUSY;
+	err = start(config, &job);
+	if (err) {
+		a_store_relaxed(&phase, DOWN);
+		return err;
+	}
+	note_sleep(&job.done, FOREVER);
+	return job.result;
+}
+
+public int
+weft_run(int (*fn)(int argc, char **argv), int argc, char **argv)
+{
+	return weft_run_config(NULL, fn, argc, argv);
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stopping the world, and changing the number of Ps while it is stopped.
+ *
+ * world_stop sets sched.stopping and takes all idle Ps; each M that has a P
+ * sees the flag at its next call into the scheduler and gives the P up
+ * (world_rest). The last one wakes the stopper. Goroutines that were running
+ * are on their P's own ring then, so nothing moves by stopping alone.
+ */
+#include "sched.h"
+
+#include <errno.h>
+
+#include "fatal.h"
+
+/* sched.lock held: one more P is stopped. True if it was the last. */
+static bool
+stopped(struct p *pp)
+{
+	check(lock_held(&sched.lock));
+	check(sched.stop_wait > 0);
+	pp->state = P_STOPPED;
+	return --sched.stop_wait == 0;
+}
+
+void
+world_stop(void)
+{
+	struct m *mp = m_self();
+	struct p *pp;
+	bool wait;
+
+	lock_take(&sched.lock);
+	note_clear(&sched.stop_note);
+	sched.stop_wait = a_load_relaxed(&sched.procs);
+	/* sc: pairs with idle_rest, which looks under the lock */
+	a_or_sc(&sched.stopping, STOP_WORLD);
+	if (mp)
+		stopped(mp->pp);
+	while ((pp = p_idle_get()))
+		stopped(pp);
+	wait = sched.stop_wait > 0;
+	lock_drop(&sched.lock);
+	if (wait)
+		note_sleep(&sched.stop_note, FOREVER);
+}
+
+/* On g0 with a P and a stop asked for. False if the M shall end. */
+bool
+world_rest(struct m *mp)
+{
+	bool last = false;
+
+	lock_take(&sched.lock);
+	if (!a_load_relaxed(&sched.stopping)) {
+		lock_drop(&sched.lock);
+		return true;
+	}
+	if (a_load_relaxed(&sched.stopping) & STOP_ENDED) {
+		lock_drop(&sched.lock);
+		m_halt();
+	}
+	last = stopped(mp->pp);
+	mp->pp = NULL;
+	m_idle_put(mp);
+	if (mp->spinning) {
+		mp->spinning = false;
+		/* sc: under the lock, and nobody looks for work now */
+		a_add_sc(&sched.n_spinning, -1u);
+	}
+	lock_drop(&sched.lock);
+	if (last)
+		note_wake(&sched.stop_note);
+	return m_sleep(mp);
+}
+
+/* ---- resizing ---- */
+
+int
+world_make_ps(uint32_t procs)
+{
+	for (uint32_t i = 0; i < procs; i++) {
+		struct p *pp = p_at(i);
+
+		if (pp)
+			continue;
+		pp = os_map(round_up(sizeof *pp, PAGE));
+		if (!pp)
+			return -ENOMEM;
+		pp->id = i;
+		pp->state = P_DEAD;
+		rand_seed(&pp->rand, sched.seed + i);
+		/* pairs with p_at */
+		a_store_rel(&sched.allp[i], pp);
+	}
+	return 0;
+}
+
+/* sched.lock held. Everything this P holds goes where others find it. */
+static void
+retire(struct p *pp)
+{
+	struct glist l = {0};
+
+	runq_drain(&pp->q, &l);
+	globq_put(&sched.globq, &l);
+	g_drain(&pp->gs);
+	stack_drain(&pp->stacks);
+	pp->state = P_DEAD;
+}
+
+void
+world_resize(uint32_t procs)
+{
+	struct m *mp = m_self();
+	uint32_t old = a_load_relaxed(&sched.procs);
+
+	lock_take(&sched.lock);
+	for (uint32_t i = old; i < procs; i++)
+		p_at(i)->state = P_STOPPED;
+	if (mp && mp->pp->id >= procs)
+		mp->pp = p_at(0);
+	for (uint32_t i = procs; i < old; i++)
+		retire(p_at(i));
+	a_store_relaxed(&sched.procs, procs);
+	order_init(&sched.order, procs);
+	lock_drop(&sched.lock);
+}
+
+/* ---- starting again ---- */
+
+/* sched.lock held. Idle Ps become idle; the others are returned as a list. */
+static struct p *
+sort_ps(struct m *mp)
+{
+	struct p *busy = NULL;
+
+	for (uint32_t i = a_load_relaxed(&sched.procs); i-- > 0; ) {
+		struct p *pp = p_at(i);
+
+		check(pp->state == P_STOPPED);
+		if (mp && pp == mp->pp) {
+			pp->state = P_RUNNING;
+		} else if (runq_empty(&pp->q)) {
+			p_idle_put(pp);
+		} else {
+			pp->state = P_RUNNING;
+			pp->link = busy;
+			busy = pp;
+		}
+	}
+	return busy;
+}
+
+/* A P with work that no thread is to be had for: others take the work. */
+static cold void
+start_without_thread(struct p *pp)
+{
+	struct glist l = {0};
+
+	lock_take(&sched.lock);
+	runq_drain(&pp->q, &l);
+	globq_put(&sched.globq, &l);
+	p_idle_put(pp);
+	lock_drop(&sched.lock);
+}
+
+static void
+start_p(struct p *pp)
+{
+	struct m *mp;
+
+	lock_take(&sched.lock);
+	mp = m_idle_get();
+	lock_drop(&sched.lock);
+	if (m_start(mp, pp, false) != 0)
+		start_without_thread(pp);
+}
+
+/* Ms beyond procs are woken to find out that they are; they leave in time. */
+static void
+nudge_surplus(void)
+{
+	struct list woken;
+
+	list_init(&woken);
+	lock_take(&sched.lock);
+	for (uint32_t n = sched.n_idle_m, keep = a_load_relaxed(&sched.procs);
+	    n > keep; n--) {
+		struct m *mp = m_idle_get();
+
+		list_push(&woken, &mp->idle);
+	}
+	lock_drop(&sched.lock);
+	while (!list_empty(&woken)) {
+		struct m *mp = container_of(woken.next, struct m, idle);
+
+		list_remove(&mp->idle);
+		note_wake(&mp->note);
+	}
+}
+
+void
+world_start(void)
+{
+	struct p *pp, *next;
+
+	lock_take(&sched.lock);
+	/* sc: as it was set */
+	a_and_sc(&sched.stopping, ~(uint32_t)STOP_WORLD);
+	pp = sort_ps(m_self());
+	lock_drop(&sched.lock);
+	for (; pp; pp = next) {
+		next = pp->link;
+		start_p(pp);
+	}
+	nudge_surplus();
+	if (globq_len(&sched.globq))
+		idle_wake();
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Changing the number of processors: waits for others who do so, then for the
+ * world to stop.
+ *
+ * The turn is a semaphore and not a lock: a goroutine that waits for it must
+ * give its P up, or the one whose turn it is would wait for that P for ever.
+ */
+#include <errno.h>
+
+#include "os.h"
+#include "sched.h"
+#include "sema.h"
+#include "weft.h"
+
+static a32 turn = { 1 };
+
+/* With the turn: no goroutine but the caller runs in between. */
+static int
+resize(uint32_t procs)
+{
+	int old = (int)a_load_relaxed(&sched.procs), err;
+
+	err = world_make_ps(procs);
+	if (err || (int)procs == old)
+		return err ? err : old;
+	world_stop();
+	world_resize(procs);
+	world_start();
+	return old;
+}
+
+public int
+weft_set_procs(int n)
+{
+	int old;
+
+	if (n < 1 || n > PROCS_MAX)
+		return -EINVAL;
+	if (!sched_is_up())
+		return -EPERM;
+	sema_acquire(&turn, WAIT_SEMA);
+	old = resize((uint32_t)n);
+	sema_release(&turn, 1);
+	return old;
+}
+
+public int
+weft_procs(void)
+{
+	return sched_is_up() ? (int)a_load_relaxed(&sched.procs) : 0;
+}

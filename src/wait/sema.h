@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Semaphores keyed by the address of their count, so that what users embed
+ * needs only 4 bytes and its zero value works. First come, first served: a
+ * release hands its unit to the longest waiter.
+ */
+#ifndef SEMA_H
+#define SEMA_H
+
+#include "atomic.h"
+#include "g.h"
+
+/* Takes one unit; waits until there is one. */
+void sema_acquire(a32 *count, enum wait_reason reason);
+/* Gives n units: to waiters first, the rest to the count. */
+void sema_release(a32 *count, uint32_t n);
+
+#endif

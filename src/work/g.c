@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goroutine records: allocation and reuse, and the words for their states.
+ *
+ * A dead record goes to the cache of the P it died on; when that has two full
+ * batches one goes to the common list, so that records flow back to a P that
+ * only spawns from one that only runs.
+ */
+#include "g.h"
+
+#include "fatal.h"
+#include "lock.h"
+#include "os.h"
+#include "slab.h"
+
+#ifndef SAN_ADDRESS
+#ifndef SAN_THREAD
+_Static_assert(sizeof(struct g) == 256, "a waiting spawn costs 256 bytes");
+#endif
+#endif
+_Static_assert(offsetof(struct g, args) == 48, "16-aligned, 2 in a line");
+
+enum {
+	FRESH_RUN = 64,		/* records carved at a time */
+	ID_RUN = 64
+};
+
+static struct slab slab = SLAB_INIT(struct g);
+static a64 next_id = { 1 };
+
+/* Dead records of nobody, and a cache for threads without a P. */
+static struct {
+	struct lock lock;
+	/* under lock */
+	struct g *batches;	/* full ones, by next_batch */
+	struct g *odd;		/* what is left of caches that were drained */
+	struct gcache any;
+} common = { .lock = LOCK_INIT(RANK_GFREE) };
+
+static void
+push(struct g **list, struct g *gp)
+{
+	gp->link = *list;
+	*list = gp;
+}
+
+static struct g *
+pop(struct g **list)
+{
+	struct g *gp = *list;
+
+	*list = gp->link;
+	return gp;
+}
+
+/* Common lock held. Dead records first, then ones never used. */
+static bool
+refill(struct gcache *c)
+{
+	check(lock_held(&common.lock));
+	if (common.batches) {
+		c->dead = common.batches;
+		common.batches = c->dead->next_batch;
+		c->n_dead = G_BATCH;
+	}
+	while (common.odd && c->n_dead < G_BATCH) {
+		push(&c->dead, pop(&common.odd));
+		c->n_dead++;
+	}
+	if (c->n_dead)
+		return true;
+	c->n_fresh = FRESH_RUN;
+	c->fresh = slab_carve(&slab, &c->n_fresh);
+	if (!c->fresh)
+		c->n_fresh = 0;
+	return c->fresh != NULL;
+}
+
+static struct g *
+take(struct gcache *c)
+{
+	struct g *gp;
+
+	if (!c->n_dead) {
+		c->n_fresh--;
+		return c->fresh++;
+	}
+	c->n_dead--;
+	gp = pop(&c->dead);
+	/* The next one may have died on another core: have it sent. */
+	__builtin_prefetch(c->dead, 1);
+	return gp;
+}
+
+static void
+give_id(struct gcache *c, struct g *gp)
+{
+	if (c->id == c->id_end) {
+		c->id = (int64_t)a_add_relaxed(&next_id, ID_RUN);
+		c->id_end = c->id + ID_RUN;
+	}
+	gp->id = c->id++;
+}
+
+/* The cache is out of dead records. */
+static cold bool
+refill_slow(struct gcache *c)
+{
+	bool ok;
+
+	if (c->reserve) {
+		c->dead = c->reserve;
+		c->reserve = NULL;
+		c->n_dead = G_BATCH;
+		return true;
+	}
+	if (c->n_fresh)
+		return true;
+	lock_take(&common.lock);
+	ok = refill(c);
+	lock_drop(&common.lock);
+	return ok;
+}
+
+struct g *
+g_alloc(struct gcache *c)
+{
+	struct g *gp;
+
+	if (unlikely(!c->n_dead) && !refill_slow(c))
+		return NULL;
+	gp = take(c);
+	check(a_load_relaxed(&gp->state) == G_DEAD && !gp->stack);
+	give_id(c, gp);
+	return gp;
+}
+
+/* Common lock held. */
+static void
+give_batch(struct g *batch)
+{
+	batch->next_batch = common.batches;
+	common.batches = batch;
+}
+
+/* A full batch is the new reserve; the old one goes to all. */
+static cold void
+spill(struct gcache *c)
+{
+	if (c->reserve) {
+		lock_take(&common.lock);
+		give_batch(c->reserve);
+		lock_drop(&common.lock);
+	}
+	c->reserve = c->dead;
+	c->dead = NULL;
+	c->n_dead = 0;
+}
+
+void
+g_free(struct gcache *c, struct g *gp)
+{
+	check(a_load_relaxed(&gp->state) == G_DEAD && !gp->stack);
+	push(&c->dead, gp);
+	if (unlikely(++c->n_dead == G_BATCH))
+		spill(c);
+}
+
+/* Records never touched are drained too: they are dead ones like others. */
+void
+g_drain(struct gcache *c)
+{
+	lock_take(&common.lock);
+	if (c->reserve)
+		give_batch(c->reserve);
+	while (c->n_dead || c->n_fresh)
+		push(&common.odd, take(c));
+	lock_drop(&common.lock);
+	c->reserve = NULL;
+}
+
+struct g *
+g_alloc_any(void)
+{
+	struct gcache *c = &common.any;
+	struct g *gp = NULL;
+
+	lock_take(&common.lock);
+	if (c->n_dead || c->n_fresh || refill(c)) {
+		gp = take(c);
+		give_id(c, gp);
+	}
+	lock_drop(&common.lock);
+	return gp;
+}
+
+void
+g_free_any(struct g *gp)
+{
+	lock_take(&common.lock);
+	push(&common.odd, gp);
+	lock_drop(&common.lock);
+}
+
+struct each {
+	void (*fn)(struct g *gp, void *arg);
+	void *arg;
+};
+
+static void
+each_record(void *rec, void *arg)
+{
+	struct each *e = arg;
+
+	e->fn(rec, e->arg);
+}
+
+void
+g_each(void (*fn)(struct g *gp, void *arg), void *arg)
+{
+	struct each e = { fn, arg };
+
+	slab_each(&slab, each_record, &e);
+}
+
+const char *
+g_state_name(enum gstate s)
+{
+	static const char *const names[] = {
+		[G_DEAD] = "dead",
+		[G_RUNNABLE] = "runnable",
+		[G_RUNNING] = "running",
+		[G_WAITING] = "waiting",
+	};
+
+	return s < countof(names) ? names[s] : "?";
+}
+
+const char *
+g_reason_name(enum wait_reason r)
+{
+	static const char *const names[WAIT_REASONS] = {
+		[WAIT_NONE] = "nothing",
+		[WAIT_WAITGROUP] = "waitgroup wait",
+		[WAIT_SEMA] = "semaphore",
+		[WAIT_TEST] = "test",
+	};
+
+	return r < WAIT_REASONS ? names[r] : "?";
+}
+
+void
+g_bad_state(struct g *gp, enum gstate from, enum gstate to)
+{
+	fatal("goroutine %ld is %s, not %s, on its way to %s", (long)gp->id,
+	    g_state_name(a_load_relaxed(&gp->state)), g_state_name(from),
+	    g_state_name(to));
+}

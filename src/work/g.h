@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The goroutine record and its states; lists of goroutines; dead ones kept
+ * for reuse.
+ *
+ * A record is 256 bytes and never given back, so a late reader of a G sees an
+ * old or a new goroutine, never foreign memory. A goroutine has no stack until
+ * it first runs: a million that wait to start cost only records.
+ */
+#ifndef G_H
+#define G_H
+
+#include "atomic.h"
+#include "capture.h"
+#include "defs.h"
+#include "sanitize.h"
+#include "stack.h"
+#include "switch.h"
+
+struct defer;
+struct weft_site;
+
+/*
+ *            spawn                 execute (M with a P)
+ *	DEAD --------> RUNNABLE <----------------------> RUNNING
+ *	 ^                ^         yield, by the           |  |
+ *	 |                |         context that follows    |  |
+ *	 |                | ready, by whoever wakes it      |  | park, by the
+ *	 |                +----------- WAITING <------------+  | goroutine
+ *	 |                                                     | itself
+ *	 +-----------------------------------------------------+
+ *	                  exit, by the context that follows
+ *
+ * A goroutine becomes WAITING on its own stack, before the lock of what it
+ * waits for is released: who finds it in a queue finds it WAITING. It is not
+ * off its stack then; that lock is released only by the context that follows,
+ * so nobody can resume it too early.
+ */
+enum gstate {
+	G_DEAD,			/* no goroutine: a fresh or a free record */
+	G_RUNNABLE,		/* on exactly one queue, or in a runnext */
+	G_RUNNING,		/* some M's curg */
+	G_WAITING		/* parked; on no run queue */
+};
+
+/* What a WAITING goroutine waits for. One table, in g.c, has the words. */
+enum wait_reason {
+	WAIT_NONE,
+	WAIT_WAITGROUP,
+	WAIT_SEMA,
+	WAIT_TEST,		/* tests of the scheduler itself */
+	WAIT_REASONS
+};
+
+enum { G_NAME_BYTES = 24 };
+
+/*
+ * The first cache line is all that a spawn of up to two arguments writes and
+ * that a goroutine which runs once and ends needs: it travels between cores.
+ */
+struct g {
+	/* owner of the queue or list it is on */
+	struct g *link;
+
+	/* changed by g_set alone; read by dumps */
+	a32 state;
+	/* constant while the goroutine lives */
+	uint8_t captured;	/* enum capture: how to call fn */
+	uint8_t stack_class;
+	bool main : 1;		/* ending it by return ends the program */
+	bool named : 1;		/* name is valid */
+	bool fenv : 1;		/* has its own floating-point control */
+	int64_t id;
+	void (*fn)(void *);	/* of any type if captured */
+	const struct weft_site *site;	/* where it was spawned */
+
+	/* the M that runs it */
+	struct stack *stack;	/* NULL until it first runs */
+
+	/* constant; NONE: fn's argument, and what it may point to */
+	uint64_t args[ARG_WORDS];
+
+	/* itself only */
+	struct defer *defers;	/* newest first */
+	uint8_t reason;		/* enum wait_reason */
+	bool canary;		/* its stack has no faulting guard */
+
+	/* the M that runs it, or who resumes it */
+	struct frame frame;
+	char name[G_NAME_BYTES];
+
+	/* owner of a batch of dead records: the next batch */
+	struct g *next_batch;
+	struct san san;
+} cache_aligned;
+
+/* The name, "" if it has none. */
+static inline const char *
+g_name(const struct g *gp)
+{
+	return gp->named ? gp->name : "";
+}
+
+/* The one place that changes a state; dies if it was not `from`. */
+static inline void g_set(struct g *gp, enum gstate from, enum gstate to);
+noreturn cold void g_bad_state(struct g *gp, enum gstate from, enum gstate to);
+
+static inline void
+g_set(struct g *gp, enum gstate from, enum gstate to)
+{
+	/*
+	 * Relaxed: there is one writer at a time, and whoever becomes the
+	 * next one got the goroutine through a queue or a lock.
+	 */
+	if (unlikely(a_load_relaxed(&gp->state) != from))
+		g_bad_state(gp, from, to);
+	a_store_relaxed(&gp->state, to);
+}
+
+const char *g_state_name(enum gstate s);
+const char *g_reason_name(enum wait_reason r);
+
+/* ---- lists through g->link ---- */
+
+/* FIFO. Not thread safe. */
+struct glist {
+	struct g *head, *tail;
+	uint32_t n;
+};
+
+static inline void
+glist_push(struct glist *l, struct g *gp)
+{
+	gp->link = NULL;
+	if (l->tail)
+		l->tail->link = gp;
+	else
+		l->head = gp;
+	l->tail = gp;
+	l->n++;
+}
+
+static inline struct g *
+glist_pop(struct glist *l)
+{
+	struct g *gp = l->head;
+
+	if (gp) {
+		l->head = gp->link;
+		if (!l->head)
+			l->tail = NULL;
+		l->n--;
+		gp->link = NULL;
+	}
+	return gp;
+}
+
+/* Appends all of `from` to `to` and empties it. */
+static inline void
+glist_move(struct glist *to, struct glist *from)
+{
+	if (!from->head)
+		return;
+	if (to->tail)
+		to->tail->link = from->head;
+	else
+		to->head = from->head;
+	to->tail = from->tail;
+	to->n += from->n;
+	*from = (struct glist){0};
+}
+
+/* ---- dead goroutines ---- */
+
+/*
+ * What a P keeps at hand: dead records, hottest first, and a full batch of
+ * them in reserve; a run of records that were never touched; a run of unused
+ * ids. Owner of the P only.
+ *
+ * Records move between Ps in batches of G_BATCH, as a whole: walking a list
+ * would fetch every record from the core it died on just to read its link.
+ */
+enum { G_BATCH = 64 };
+
+struct gcache {
+	struct g *dead;
+	uint32_t n_dead;	/* at most G_BATCH */
+	uint32_t n_fresh;
+	struct g *reserve;	/* NULL, or G_BATCH of them */
+	struct g *fresh;
+	int64_t id, id_end;
+};
+
+/* A DEAD record with a new id, or NULL if the kernel refuses memory. */
+struct g *g_alloc(struct gcache *c);
+/* Takes back a record whose goroutine is DEAD. */
+void g_free(struct gcache *c, struct g *gp);
+/* Moves all of a cache to where other Ps find it. */
+void g_drain(struct gcache *c);
+
+/* The same for a thread without a P. */
+struct g *g_alloc_any(void);
+void g_free_any(struct g *gp);
+
+/* Calls fn for every record ever used, dead ones too. Takes no lock. */
+void g_each(void (*fn)(struct g *gp, void *arg), void *arg);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Run queues. The protocol is in runq.h; each operation says which other one
+ * its order pairs with.
+ */
+#include "runq.h"
+
+
+void
+runq_halve(struct runq *q, struct glist *out)
+{
+	for (int i = 0; i < RUNQ_HALF; i++) {
+		struct g *gp = runq_get(q);
+
+		if (!gp)
+			break;		/* thieves came first */
+		glist_push(out, gp);
+	}
+}
+
+void
+runq_drain(struct runq *q, struct glist *out)
+{
+	struct g *gp = runq_take_next(q);
+
+	if (gp)
+		glist_push(out, gp);
+	while ((gp = runq_get(q)))
+		glist_push(out, gp);
+}
+
+/*
+ * Copies half of the victim's ring to slots from `tail` on of mine, and then
+ * claims it. If another consumer was faster the copy is garbage that nobody
+ * sees, since my tail has not moved, and we look again.
+ */
+static uint32_t
+grab(struct runq *mine, struct runq *victim, uint32_t tail)
+{
+	for (;;) {
+		/* head first: n can then only be too large, not negative */
+		uint32_t h = a_load_acq(&victim->head);	/* pairs with get */
+		uint32_t t = a_load_acq(&victim->tail);	/* pairs with put */
+		uint32_t n = t - h;
+
+		n -= n / 2;
+		if (n == 0)
+			return 0;
+		if (n > RUNQ_HALF)
+			continue;	/* head moved between the loads */
+		for (uint32_t i = 0; i < n; i++) {
+			struct g *gp = a_load_relaxed(
+			    &victim->ring[(h + i) % RUNQ_SIZE]);
+
+			a_store_relaxed(
+			    &mine->ring[(tail + i) % RUNQ_SIZE], gp);
+		}
+		hard_pause();
+		/* pairs with runq_fill of the victim: slots have been read */
+		if (a_cas_acqrel(&victim->head, h, h + n))
+			return n;
+	}
+}
+
+struct g *
+runq_steal(struct runq *mine, struct runq *victim, uint32_t *n)
+{
+	uint32_t tail = a_load_relaxed(&mine->tail);
+	struct g *gp;
+
+	check(runq_len(mine) <= RUNQ_HALF);
+	*n = grab(mine, victim, tail);
+	if (*n == 0)
+		return NULL;
+	gp = a_load_relaxed(&mine->ring[(tail + *n - 1) % RUNQ_SIZE]);
+	/* pairs with runq_steal of the next thief */
+	if (*n > 1)
+		a_store_rel(&mine->tail, tail + *n - 1);
+	return gp;
+}
+
+bool
+runq_steal_next(struct runq *victim, struct g *gp)
+{
+	/* pairs with runq_swap_next */
+	return a_cas_acq(&victim->next, gp, NULL);
+}
+
+uint32_t
+runq_len(struct runq *q)
+{
+	return a_load_relaxed(&q->tail) - a_load_relaxed(&q->head);
+}
+
+uint32_t
+runq_tail(struct runq *q)
+{
+	return a_load_relaxed(&q->tail);
+}
+
+bool
+runq_taken(struct runq *q, uint32_t tail)
+{
+	return (int32_t)(a_load_relaxed(&q->head) - tail) >= 0;
+}
+
+/*
+ * The owner may displace runnext into the ring while we look: ring seen empty
+ * before, runnext seen empty after a take of the new one, and the displaced
+ * one missed. So tail is read again: if no put happened in between, the ring
+ * was empty when runnext was.
+ */
+bool
+runq_empty(struct runq *q)
+{
+	for (;;) {
+		/* sc: pair with runq_put and runq_swap_next, see idle.c */
+		uint32_t head = a_load_sc(&q->head);
+		uint32_t tail = a_load_sc(&q->tail);
+		struct g *next = a_load_sc(&q->next);
+
+		if (tail == a_load_sc(&q->tail))
+			return head == tail && !next;
+	}
+}
+
+/* ---- the global queue ---- */
+
+static void
+globq_count(struct globq *q)
+{
+	/* sc: pairs with globq_len; as in runq_put */
+	a_store_sc(&q->n, q->list.n);
+}
+
+void
+globq_put(struct globq *q, struct glist *l)
+{
+	glist_move(&q->list, l);
+	globq_count(q);
+}
+
+void
+globq_put_one(struct globq *q, struct g *gp)
+{
+	glist_push(&q->list, gp);
+	globq_count(q);
+}
+
+struct g *
+globq_get(struct globq *q)
+{
+	struct g *gp = glist_pop(&q->list);
+
+	globq_count(q);
+	return gp;
+}
+
+struct g *
+globq_get_batch(struct globq *q, struct runq *mine, uint32_t procs)
+{
+	uint32_t n = q->list.n / procs + 1;
+	struct g *first = glist_pop(&q->list), *gp;
+
+	check(runq_len(mine) == 0);
+	if (n > RUNQ_HALF)
+		n = RUNQ_HALF;
+	while (--n > 0 && (gp = glist_pop(&q->list)))
+		must(runq_put_quiet(mine, gp));
+	globq_count(q);
+	return first;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where runnable goroutines wait: a ring and one slot a P, and the global
+ * queue.
+ *
+ * The ring has one producer, its owner, and many consumers: the owner and
+ * thieves. `tail` counts goroutines ever put, by the owner; `head` counts
+ * those ever taken, by compare-and-swap. The ring holds tail - head of them.
+ * A slot is written only while it is outside of head..tail, and whoever moved
+ * head past a slot has read it before, so a goroutine is taken exactly once.
+ *
+ * `runnext` is the goroutine to run next: the one made or woken last, whose
+ * data is hot. The owner exchanges it, a thief may take it as a last resort.
+ *
+ * Rejected: plain stores instead of locked instructions while there is only
+ * one P. Tried: no difference to a yield.
+ */
+#ifndef RUNQ_H
+#define RUNQ_H
+
+#include "fatal.h"
+#include "g.h"
+#include "hard.h"
+#include "lock.h"
+
+enum {
+	RUNQ_SIZE = 256,	/* a power of two */
+	RUNQ_HALF = RUNQ_SIZE / 2
+};
+
+struct runq {
+	/* any thread, atomic: consumers */
+	a32 head cache_aligned;
+	/* owner writes, any thread reads */
+	a32 tail cache_aligned;
+	/* any thread, atomic */
+	APTR(struct g) next;
+	APTR(struct g) ring[RUNQ_SIZE] cache_aligned;
+};
+
+/* What must hold whenever the owner looks. */
+static inline bool
+runq_valid(struct runq *q)
+{
+	return a_load_relaxed(&q->tail) - a_load_relaxed(&q->head) <=
+	    RUNQ_SIZE;
+}
+
+/* Owner only. False if the ring is full; else the slot at tail is filled. */
+static inline bool
+runq_fill(struct runq *q, struct g *gp, uint32_t tail)
+{
+	/* pairs with runq_get and runq_steal: its last reader is done */
+	uint32_t head = a_load_acq(&q->head);
+
+	check_slow(runq_valid(q));
+	if (unlikely(tail - head >= RUNQ_SIZE))
+		return false;
+	a_store_relaxed(&q->ring[tail % RUNQ_SIZE], gp);
+	hard_pause();
+	return true;
+}
+
+/*
+ * Owner only. False if the ring is full. A full barrier: what is loaded after
+ * it was not loaded before (see the wake protocol in sched/idle.c).
+ */
+static inline bool
+runq_put(struct runq *q, struct g *gp)
+{
+	uint32_t tail = a_load_relaxed(&q->tail);
+
+	if (unlikely(!runq_fill(q, gp, tail)))
+		return false;
+	/*
+	 * pairs with runq_steal and runq_empty. sc: the caller looks for idle
+	 * Ps next, while a P going idle looks for this goroutine.
+	 */
+	a_store_sc(&q->tail, tail + 1);
+	return true;
+}
+
+/* The same for goroutines that others see elsewhere until after the put. */
+static inline bool
+runq_put_quiet(struct runq *q, struct g *gp)
+{
+	uint32_t tail = a_load_relaxed(&q->tail);
+
+	if (unlikely(!runq_fill(q, gp, tail)))
+		return false;
+	a_store_rel(&q->tail, tail + 1);	/* pairs with runq_steal */
+	return true;
+}
+
+/*
+ * Owner only. Makes gp the next to run and returns the one it displaced, or
+ * NULL. A full barrier, as runq_put.
+ */
+static inline struct g *
+runq_swap_next(struct runq *q, struct g *gp)
+{
+	/* pairs with runq_steal_next. sc: as in runq_put */
+	return a_xchg_sc(&q->next, gp);
+}
+
+/*
+ * Owner only. Takes runnext; NULL if there is none. Only the owner puts one
+ * in, so it is there or a thief took it; a load saves the exchange if not.
+ */
+static inline struct g *
+runq_take_next(struct runq *q)
+{
+	struct g *gp = a_load_relaxed(&q->next);
+
+	if (gp && !a_cas_acq(&q->next, gp, NULL)) /* pairs with steal_next */
+		gp = NULL;
+	return gp;
+}
+
+/* Owner only. Takes the ring's oldest; NULL if there is none. */
+static inline struct g *
+runq_get(struct runq *q)
+{
+	uint32_t tail = a_load_relaxed(&q->tail), head;
+	struct g *gp;
+
+	for (;;) {
+		/* pairs with runq_steal: thieves may have moved it */
+		head = a_load_acq(&q->head);
+		if (head == tail)
+			return NULL;
+		gp = a_load_relaxed(&q->ring[head % RUNQ_SIZE]);
+		hard_pause();
+		/* pairs with runq_fill: the slot has been read */
+		if (likely(a_cas_acqrel(&q->head, head, head + 1)))
+			return gp;
+	}
+}
+
+/* Owner only, ring full: appends half of it, oldest first, to a list. */
+void runq_halve(struct runq *q, struct glist *out);
+/* Owner only: appends everything, in order of running, to a list. */
+void runq_drain(struct runq *q, struct glist *out);
+
+/*
+ * Thief, whose own ring is at most half full: takes half of the victim's ring,
+ * rounded up. Returns one to run, NULL if there was nothing; *n is how many it
+ * took in all, and the others are in the thief's ring.
+ */
+struct g *runq_steal(struct runq *mine, struct runq *victim, uint32_t *n);
+/* Thief: takes the victim's runnext if it is still gp. */
+bool runq_steal_next(struct runq *victim, struct g *gp);
+static inline struct g *
+runq_peek_next(struct runq *q)
+{
+	return a_load_relaxed(&q->next);
+}
+
+/* Owner, or a guess by others. */
+uint32_t runq_len(struct runq *q);
+/* How many were ever put; have so many been taken? Guesses by others. */
+uint32_t runq_tail(struct runq *q);
+bool runq_taken(struct runq *q, uint32_t tail);
+/* Any thread: true if there was a moment during the call at which ring and
+ * runnext were both empty. */
+bool runq_empty(struct runq *q);
+
+/* ---- the global queue: under the scheduler's lock ---- */
+
+struct globq {
+	struct glist list;	/* under sched.lock */
+	a32 n;			/* its length; written under the lock */
+};
+
+void globq_put(struct globq *q, struct glist *l);
+void globq_put_one(struct globq *q, struct g *gp);
+struct g *globq_get(struct globq *q);
+/*
+ * One to run, and the rest of a fair share (length/procs + 1 in all, at most
+ * half a ring) into the caller's own, empty ring. NULL if there is none.
+ */
+struct g *globq_get_batch(struct globq *q, struct runq *mine, uint32_t procs);
+
+/* Any thread, a guess unless ordered otherwise. sc: pairs with idle.c */
+static inline uint32_t
+globq_len(struct globq *q)
+{
+	return a_load_sc(&q->n);
+}
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The harness. A test program is a file of TESTs; each runs in a process of
+ * its own, since a process has one runtime, and has 60 seconds. Output is TAP.
+ *
+ *	TEST(name) { ... }			plain C
+ *	GTEST(name, procs) { ... }		the body is the main goroutine
+ *	DIES(name, procs, "text") { ... }	the same, and must abort with
+ *						that text on standard error
+ *
+ * A check that fails says so and goes on; the test then fails at its end.
+ */
+#ifndef T_H
+#define T_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct t {
+	const char *name, *dies;
+	int procs;		/* 0: plain */
+	void (*fn)(void);
+	struct t *next;
+};
+
+void t_register(struct t *t);
+void t_fail(const char *file, int line, const char *what);
+void t_eq(const char *file, int line, const char *what, int64_t a, int64_t b);
+__attribute__((__noreturn__)) void t_skip(const char *why);
+
+/* n, or less where everything is slow (sanitizers, emulation); at least 1. */
+long t_scale(long n);
+/* For stress tests: runs while this says so (T_SECONDS, default few). */
+bool t_more(double default_seconds);
+/* Options for the runtime of the GTESTs in this program. */
+extern int t_max_threads;
+double t_now(void);
+/* Resident bytes of this process, page tables included. */
+int64_t t_resident(void);
+
+#define OK(x) do { if (!(x)) t_fail(__FILE__, __LINE__, #x); } while (0)
+#define EQ(a, b) \
+	t_eq(__FILE__, __LINE__, #a " == " #b, (int64_t)(a), (int64_t)(b))
+
+#define T_DEF_(id, p, d)						\
+	static void test_##id(void);					\
+	__attribute__((constructor)) static void reg_##id(void)	\
+	{								\
+		static struct t t;					\
+		t.name = #id;						\
+		t.procs = p;						\
+		t.dies = d;						\
+		t.fn = test_##id;					\
+		t_register(&t);						\
+	}								\
+	static void test_##id(void)
+
+#define TEST(id) T_DEF_(id, 0, 0)
+#define GTEST(id, procs) T_DEF_(id, procs, 0)
+#define DIES(id, procs, text) T_DEF_(id, procs, text)
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
