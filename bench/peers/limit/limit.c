@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the machine allows: the same work with no runtime at all.
+ *
+ * Usage: limit [WORKLOAD [PROCS]]
+ *
+ * syscall  a plain loop around read(2)
+ * echo     one thread serves and one thread asks, each around its own
+ *          edge-triggered epoll; always these two threads, whatever PROCS
+ */
+#define _GNU_SOURCE
+#include "../peer.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { MSG_BYTES = 64, BATCH = 128, MAX_CONNS = 4096, MAX_FDS = 65536 };
+
+/* What the client tells the server; constant once the server runs. */
+struct listener {
+	int fd;
+	int conns;
+};
+
+static void must(int ok, const char *what)
+{
+	if (!ok) {
+		perror(what);
+		exit(1);
+	}
+}
+
+static void syscall_read1(long n)
+{
+	int fd = open("/dev/zero", O_RDONLY);
+	char c;
+	double start = now_ns();
+
+	for (long i = 0; i < n; i++)
+		must(read(fd, &c, 1) == 1, "read /dev/zero");
+	nsop("syscall_read1", n, now_ns() - start);
+	close(fd);
+}
+
+static void watch(int ep, int fd)
+{
+	struct epoll_event e = { EPOLLIN | EPOLLET, { .fd = fd } };
+	int on = 1;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	must(epoll_ctl(ep, EPOLL_CTL_ADD, fd, &e) == 0, "epoll_ctl");
+}
+
+/* Sends back what has arrived on fd; false once the other side closed. */
+static int serve(int fd)
+{
+	char buf[MSG_BYTES];
+	ssize_t n;
+
+	while ((n = read(fd, buf, sizeof buf)) > 0)
+		must(write(fd, buf, n) == n, "server write");
+	return n != 0;
+}
+
+static void *server(void *arg)
+{
+	struct listener *l = arg;
+	struct epoll_event ev[BATCH];
+	int ep = epoll_create1(0);
+	int live = l->conns;
+
+	for (int i = 0; i < l->conns; i++) {
+		int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK);
+
+		must(fd >= 0, "accept");
+		watch(ep, fd);
+	}
+	while (live > 0) {
+		int n = epoll_wait(ep, ev, BATCH, -1);
+
+		for (int i = 0; i < n; i++) {
+			if (!serve(ev[i].data.fd)) {
+				close(ev[i].data.fd);
+				live--;
+			}
+		}
+	}
+	close(ep);
+	return NULL;
+}
+
+/* Takes answers from fd and asks again; false once *left reached zero. */
+static int ask(int fd, int *left)
+{
+	char buf[MSG_BYTES];
+
+	while (read(fd, buf, sizeof buf) > 0) {
+		if (--*left == 0)
+			return 0;
+		must(write(fd, buf, MSG_BYTES) == MSG_BYTES, "client write");
+	}
+	return 1;
+}
+
+static int listen_loopback(struct sockaddr_in *addr)
+{
+	struct sockaddr *sa = (struct sockaddr *)addr;
+	socklen_t len = sizeof *addr;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	*addr = (struct sockaddr_in){ .sin_family = AF_INET };
+	addr->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	must(bind(fd, sa, len) == 0, "bind");
+	must(listen(fd, MAX_CONNS) == 0, "listen");
+	must(getsockname(fd, sa, &len) == 0, "getsockname");
+	return fd;
+}
+
+static int dial(const struct sockaddr_in *addr)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	must(fd >= 0 && fd < MAX_FDS, "socket");
+	must(connect(fd, (const struct sockaddr *)addr, sizeof *addr) == 0,
+	     "connect");
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	return fd;
+}
+
+static void echo(int conns, int trips)
+{
+	static int left[MAX_FDS];	/* round trips to go, by descriptor */
+	static int fds[MAX_CONNS];
+	struct epoll_event ev[BATCH];
+	struct sockaddr_in addr;
+	struct listener l = { listen_loopback(&addr), conns };
+	char msg[MSG_BYTES] = { 0 }, name[32];
+	int ep = epoll_create1(0);
+	int live = conns;
+	pthread_t thread;
+
+	must(pthread_create(&thread, NULL, server, &l) == 0, "pthread_create");
+	for (int i = 0; i < conns; i++) {
+		fds[i] = dial(&addr);
+		left[fds[i]] = trips;
+		watch(ep, fds[i]);
+	}
+
+	double start = now_ns();
+
+	for (int i = 0; i < conns; i++)
+		must(write(fds[i], msg, MSG_BYTES) == MSG_BYTES, "write");
+	while (live > 0) {
+		int n = epoll_wait(ep, ev, BATCH, -1);
+
+		for (int i = 0; i < n; i++) {
+			int fd = ev[i].data.fd;
+
+			if (!ask(fd, &left[fd])) {
+				close(fd);
+				live--;
+			}
+		}
+	}
+	snprintf(name, sizeof name, "echo_%dconn", conns);
+	nsop(name, (long)conns * trips, now_ns() - start);
+
+	pthread_join(thread, NULL);
+	close(ep);
+	close(l.fd);
+}
+
+int main(int argc, char **argv)
+{
+	const char *asked = argc > 1 ? argv[1] : "all";
+
+	if (wanted(asked, "syscall"))
+		syscall_read1(3000000);
+	if (wanted(asked, "echo")) {
+		echo(64, 5000);
+		echo(1000, 300);
+	}
+	return 0;
+}
