@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+typedef struct { uint8_t v_; } a8;
 typedef struct { uint32_t v_; } a32;
 typedef struct { uint64_t v_; } a64;
 typedef struct { _Bool v_; } abool;

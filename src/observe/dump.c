@@ -20,19 +20,21 @@ dump_one(struct g *gp, void *arg)
 	struct totals *t = arg;
 	enum gstate state = a_load_relaxed(&gp->state);
 	bool waits = state == G_WAITING;
-	const struct weft_site *site = gp->site;
+	const struct weft_site *site = g_site(gp);
+	char name[G_NAME_BYTES];
 
-	if (state == G_DEAD)
+	if (state == G_DEAD || !site)
 		return;
 	if (t->shown == DUMP_MAX) {
 		t->hidden++;
 		return;
 	}
 	t->shown++;
+	g_copy_name(gp, name);
 	say("goroutine %ld \"%s\" [%s%s%s%s]: %s, spawned at %s:%d\n",
-	    (long)gp->id, g_name(gp), g_state_name(state), waits ? ": " : "",
-	    waits ? g_reason_name(gp->reason) : "",
-	    gp->stack ? "" : ", not started", site->fn, site->file,
+	    (long)g_id(gp), name, g_state_name(state), waits ? ": " : "",
+	    waits ? g_reason_name(a_load_relaxed(&gp->reason)) : "",
+	    g_stack(gp) ? "" : ", not started", site->fn, site->file,
 	    site->line);
 }
 

@@ -53,7 +53,7 @@ struct m {
 	/* under sched.lock */
 	struct list idle;	/* linked while on the idle list */
 	bool surplus;		/* went idle as one too many */
-	struct m *free_link;
+	struct m *free_link;	/* records of ended Ms; or a waker's list */
 
 	/* constant while the thread lives */
 	int id;

@@ -126,8 +126,8 @@ noreturn static cold void
 die_of_overflow(struct g *gp)
 {
 	fatal("goroutine %ld \"%s\" (%s) overflowed its stack of %zu bytes "
-	    "(found when it was left)", (long)gp->id, g_name(gp), gp->site->fn,
-	    stack_bytes(gp->stack));
+	    "(found when it was left)", (long)g_id(gp), g_name(gp),
+	    g_site(gp)->fn, stack_bytes(g_stack(gp)));
 }
 
 /* Its goroutine is gone and nobody runs on its stack. P held. */
@@ -135,8 +135,8 @@ static noinline void
 bury(struct p *pp, struct g *gp)
 {
 	san_end(&gp->san);
-	stack_put(&pp->stacks, gp->stack);
-	gp->stack = NULL;
+	stack_put(&pp->stacks, g_stack(gp));
+	a_store_relaxed(&gp->stack, NULL);
 	g_set(gp, G_RUNNING, G_DEAD);
 	g_free(&pp->gs, gp);
 	a_bump_rel(&pp->stats.ended, 1);	/* pairs with spawn_count */
@@ -170,7 +170,7 @@ arrive(struct m *mp, struct san *me)
 	if (!gp)
 		return;
 	mp->left = NULL;
-	if (unlikely(gp->canary) && !stack_intact(gp->stack))
+	if (unlikely(gp->canary) && !stack_intact(g_stack(gp)))
 		die_of_overflow(gp);
 	if (mp->after == AFTER_YIELD) {
 		g_set(gp, G_RUNNING, G_RUNNABLE);
@@ -189,8 +189,8 @@ die_of_memory(struct g *gp)
 {
 	fatal("out of memory: no stack of %zu bytes for goroutine %ld \"%s\" "
 	    "(%s), %ld goroutines exist",
-	    stack_class_bytes(gp->stack_class), (long)gp->id, g_name(gp),
-	    gp->site->fn, (long)spawn_count());
+	    stack_class_bytes(gp->stack_class), (long)g_id(gp), g_name(gp),
+	    g_site(gp)->fn, (long)spawn_count());
 }
 
 /* Its first run: now it gets a stack. P held. */
@@ -201,7 +201,7 @@ give_stack(struct p *pp, struct g *gp)
 
 	if (unlikely(!s))
 		die_of_memory(gp);
-	gp->stack = s;
+	a_store_relaxed(&gp->stack, s);
 	gp->canary = s->guard == GUARD_CANARY;
 	frame_make(&gp->frame, stack_top(s));
 	if (gp->fenv)
@@ -213,7 +213,7 @@ give_stack(struct p *pp, struct g *gp)
 static inline void
 make_current(struct m *mp, struct p *pp, struct g *gp)
 {
-	if (!gp->stack)
+	if (!g_stack(gp))
 		give_stack(pp, gp);
 	g_set(gp, G_RUNNABLE, G_RUNNING);
 	mp->curg = gp;
@@ -292,7 +292,7 @@ sched_park(bool (*unlockf)(struct g *gp, void *arg), void *arg,
 	struct m *mp = m_self();
 	struct g *gp = mp->curg;
 
-	gp->reason = (uint8_t)reason;
+	a_store_relaxed(&gp->reason, (uint8_t)reason);
 	g_set(gp, G_RUNNING, G_WAITING);
 	mp->unlockf = unlockf;
 	mp->unlock_arg = arg;
@@ -368,17 +368,17 @@ exit_into_next(void)
 	struct m *mp = m_self();
 	struct g *gp = mp->curg, *next = pick_local(mp->pp);
 
-	if (SAN_ON || !next || next->stack || next->fenv || gp->fenv ||
+	if (SAN_ON || !next || g_stack(next) || next->fenv || gp->fenv ||
 	    next->stack_class != gp->stack_class) {
 		leave(mp, gp, next, AFTER_EXIT);
 		fatal("a goroutine that ended was resumed");
 	}
-	if (unlikely(gp->canary) && !stack_intact(gp->stack))
+	if (unlikely(gp->canary) && !stack_intact(g_stack(gp)))
 		die_of_overflow(gp);
-	next->stack = gp->stack;
+	a_store_relaxed(&next->stack, g_stack(gp));
 	next->canary = gp->canary;
 	next->frame.fpctl = 0;
-	gp->stack = NULL;
+	a_store_relaxed(&gp->stack, NULL);
 	g_set(gp, G_RUNNING, G_DEAD);
 	g_free(&mp->pp->gs, gp);
 	a_bump_rel(&mp->pp->stats.ended, 1);	/* pairs with spawn_count */

@@ -37,16 +37,6 @@ make_room(void)
 		sched_yield_now();
 }
 
-static void
-set_name(struct g *gp, const char *name)
-{
-	size_t n = strnlen(name, G_NAME_BYTES - 1);
-
-	memcpy(gp->name, name, n);
-	gp->name[n] = 0;
-	gp->named = true;
-}
-
 struct g *
 spawn_make(int stack_class, const struct weft_site *site, void (*fn)(void *),
     void *arg)
@@ -56,13 +46,13 @@ spawn_make(int stack_class, const struct weft_site *site, void (*fn)(void *),
 
 	if (unlikely(!gp))
 		return NULL;
-	gp->site = site;
+	a_store_relaxed(&gp->site, site);
 	gp->fn = fn;
 	gp->args[0] = (uintptr_t)arg;
 	gp->stack_class = (uint8_t)stack_class;
 	gp->captured = CAPTURE_NONE;
 	gp->main = false;
-	gp->named = false;
+	a_store_relaxed(&gp->named, false);
 	gp->fenv = false;
 	return gp;
 }
@@ -83,7 +73,7 @@ prepare(const weft_opt *opt, const weft_site *site, void (*fn)(void *),
 	if (unlikely(!*out))
 		return -ENOMEM;
 	if (opt && opt->name)
-		set_name(*out, opt->name);
+		g_set_name(*out, opt->name);
 	(*out)->fenv = opt && opt->fenv;
 	return 0;
 }
@@ -92,7 +82,7 @@ prepare(const weft_opt *opt, const weft_site *site, void (*fn)(void *),
 static int64_t
 publish(struct g *gp)
 {
-	int64_t id = gp->id;
+	int64_t id = g_id(gp);
 	struct p *pp = own_p();
 
 	if (pp)
@@ -179,7 +169,7 @@ weft_self_id(void)
 {
 	struct m *mp = m_self();
 
-	return mp && mp->curg ? mp->curg->id : 0;
+	return mp && mp->curg ? g_id(mp->curg) : 0;
 }
 
 public const char *

@@ -62,11 +62,11 @@ on_fault(void *addr)
 	struct m *mp = m_self();
 	struct g *gp = mp ? mp->curg : NULL;
 
-	if (gp && gp->stack && stack_guard_hit(gp->stack, addr))
+	if (gp && g_stack(gp) && stack_guard_hit(g_stack(gp), addr))
 		fatal("goroutine %ld \"%s\" (%s, spawned at %s:%d) overflowed "
-		    "its stack of %zu bytes", (long)gp->id, g_name(gp),
-		    gp->site->fn, gp->site->file, gp->site->line,
-		    stack_class_bytes(gp->stack->class));
+		    "its stack of %zu bytes", (long)g_id(gp), g_name(gp),
+		    g_site(gp)->fn, g_site(gp)->file, g_site(gp)->line,
+		    stack_class_bytes(g_stack(gp)->class));
 }
 
 /* *v, or what the environment says, or a default; must lie in lo..hi. */

@@ -181,21 +181,21 @@ start_p(struct p *pp)
 static void
 nudge_surplus(void)
 {
-	struct list woken;
+	struct m *woken = NULL;
 
-	list_init(&woken);
 	lock_take(&sched.lock);
 	for (uint32_t n = sched.n_idle_m, keep = a_load_relaxed(&sched.procs);
 	    n > keep; n--) {
 		struct m *mp = m_idle_get();
 
-		list_push(&woken, &mp->idle);
+		mp->free_link = woken;
+		woken = mp;
 	}
 	lock_drop(&sched.lock);
-	while (!list_empty(&woken)) {
-		struct m *mp = container_of(woken.next, struct m, idle);
+	while (woken) {
+		struct m *mp = woken;
 
-		list_remove(&mp->idle);
+		woken = mp->free_link;	/* when it is awake it may end */
 		note_wake(&mp->note);
 	}
 }

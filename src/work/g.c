@@ -8,6 +8,8 @@
  */
 #include "g.h"
 
+#include <string.h>
+
 #include "fatal.h"
 #include "lock.h"
 #include "os.h"
@@ -99,7 +101,7 @@ give_id(struct gcache *c, struct g *gp)
 		c->id = (int64_t)a_add_relaxed(&next_id, ID_RUN);
 		c->id_end = c->id + ID_RUN;
 	}
-	gp->id = c->id++;
+	a_store_relaxed(&gp->id, (uint64_t)c->id++);
 }
 
 /* The cache is out of dead records. */
@@ -130,7 +132,7 @@ g_alloc(struct gcache *c)
 	if (unlikely(!c->n_dead) && !refill_slow(c))
 		return NULL;
 	gp = take(c);
-	check(a_load_relaxed(&gp->state) == G_DEAD && !gp->stack);
+	check(a_load_relaxed(&gp->state) == G_DEAD && !g_stack(gp));
 	give_id(c, gp);
 	return gp;
 }
@@ -160,7 +162,7 @@ spill(struct gcache *c)
 void
 g_free(struct gcache *c, struct g *gp)
 {
-	check(a_load_relaxed(&gp->state) == G_DEAD && !gp->stack);
+	check(a_load_relaxed(&gp->state) == G_DEAD && !g_stack(gp));
 	push(&c->dead, gp);
 	if (unlikely(++c->n_dead == G_BATCH))
 		spill(c);
@@ -223,6 +225,28 @@ g_each(void (*fn)(struct g *gp, void *arg), void *arg)
 	slab_each(&slab, each_record, &e);
 }
 
+void
+g_set_name(struct g *gp, const char *name)
+{
+	uint64_t words[G_NAME_WORDS] = {0};
+
+	memcpy(words, name, strnlen(name, G_NAME_BYTES - 1));
+	for (int i = 0; i < G_NAME_WORDS; i++)
+		a_store_relaxed(&gp->name[i], words[i]);
+	a_store_relaxed(&gp->named, true);
+}
+
+/* The last byte is 0 in every name, so a mix of two is a string too. */
+void
+g_copy_name(const struct g *gp, char out[G_NAME_BYTES])
+{
+	uint64_t words[G_NAME_WORDS] = {0};
+
+	for (int i = 0; i < G_NAME_WORDS && a_load_relaxed(&gp->named); i++)
+		words[i] = a_load_relaxed(&gp->name[i]);
+	memcpy(out, words, G_NAME_BYTES);
+}
+
 const char *
 g_state_name(enum gstate s)
 {
@@ -252,7 +276,7 @@ g_reason_name(enum wait_reason r)
 void
 g_bad_state(struct g *gp, enum gstate from, enum gstate to)
 {
-	fatal("goroutine %ld is %s, not %s, on its way to %s", (long)gp->id,
+	fatal("goroutine %ld is %s, not %s, on its way to %s", (long)g_id(gp),
 	    g_state_name(a_load_relaxed(&gp->state)), g_state_name(from),
 	    g_state_name(to));
 }

@@ -52,7 +52,10 @@ enum wait_reason {
 	WAIT_REASONS
 };
 
-enum { G_NAME_BYTES = 24 };
+enum {
+	G_NAME_BYTES = 24,
+	G_NAME_WORDS = G_NAME_BYTES / 8
+};
 
 /*
  * The first cache line is all that a spawn of up to two arguments writes and
@@ -68,38 +71,61 @@ struct g {
 	uint8_t captured;	/* enum capture: how to call fn */
 	uint8_t stack_class;
 	bool main : 1;		/* ending it by return ends the program */
-	bool named : 1;		/* name is valid */
 	bool fenv : 1;		/* has its own floating-point control */
-	int64_t id;
+	abool named;		/* name is valid; read by dumps */
+	a64 id;			/* read by dumps */
 	void (*fn)(void *);	/* of any type if captured */
-	const struct weft_site *site;	/* where it was spawned */
+	APTR(const struct weft_site) site;	/* its spawn; read by dumps */
 
-	/* the M that runs it */
-	struct stack *stack;	/* NULL until it first runs */
+	/* the M that runs it; read by dumps */
+	APTR(struct stack) stack;	/* NULL until it first runs */
 
 	/* constant; NONE: fn's argument, and what it may point to */
 	uint64_t args[ARG_WORDS];
 
 	/* itself only */
 	struct defer *defers;	/* newest first */
-	uint8_t reason;		/* enum wait_reason */
+	a8 reason;		/* enum wait_reason; read by dumps */
 	bool canary;		/* its stack has no faulting guard */
 
 	/* the M that runs it, or who resumes it */
 	struct frame frame;
-	char name[G_NAME_BYTES];
+	a64 name[G_NAME_WORDS];	/* a string; read by dumps */
 
 	/* owner of a batch of dead records: the next batch */
 	struct g *next_batch;
 	struct san san;
 } cache_aligned;
 
-/* The name, "" if it has none. */
+/* A dump reads records that others change: all of it atomic, none ordered. */
+static inline int64_t
+g_id(const struct g *gp)
+{
+	return (int64_t)a_load_relaxed(&gp->id);
+}
+
+static inline const struct weft_site *
+g_site(const struct g *gp)
+{
+	return a_load_relaxed(&gp->site);
+}
+
+static inline struct stack *
+g_stack(const struct g *gp)
+{
+	return a_load_relaxed(&gp->stack);
+}
+
+/* The goroutine itself, or its M: the name, "" if it has none. */
 static inline const char *
 g_name(const struct g *gp)
 {
-	return gp->named ? gp->name : "";
+	return a_load_relaxed(&gp->named) ? (const char *)gp->name : "";
 }
+
+/* Its spawner only: at most 23 bytes are kept. Any thread: a copy. */
+void g_set_name(struct g *gp, const char *name);
+void g_copy_name(const struct g *gp, char out[G_NAME_BYTES]);
 
 /* The one place that changes a state; dies if it was not `from`. */
 static inline void g_set(struct g *gp, enum gstate from, enum gstate to);
