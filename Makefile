@@ -6,6 +6,7 @@
 #	SAN=address	AddressSanitizer and UBSan (and DEBUG); SAN=thread: TSan
 #	CC=clang	another compiler
 #	ARCH=aarch64	cross-compiled, tests run under qemu-user
+#	OPT=-O0		other optimisation, also OPT="-O2 -flto"
 
 HOST	:= $(shell uname -m)
 ARCH	?= $(HOST)
@@ -28,15 +29,17 @@ endif
 OBJCOPY	= $(CROSS)objcopy
 LD_R	= $(CROSS)ld -r
 
+OPT	?= -O2
+
 # ---- variant -> flags and folder
 
 VARIANT := $(strip $(if $(filter $(HOST),$(ARCH)),,$(ARCH)) \
 	$(if $(findstring clang,$(CC)),clang) $(SAN) \
-	$(if $(HARD),hard) $(if $(DEBUG),debug))
+	$(if $(HARD),hard) $(if $(DEBUG),debug) \
+	$(subst -,,$(filter-out -O2,$(OPT))))
 EMPTY	:=
 B	:= build$(if $(VARIANT),/$(subst $(EMPTY) $(EMPTY),-,$(VARIANT)))
 
-OPT	?= -O2
 CFLAGS	?= $(OPT) -g
 WARN	= -Wall -Wextra -Werror -Wstrict-prototypes -Wmissing-prototypes \
 	-Wshadow -Wpointer-arith -Wwrite-strings
@@ -90,7 +93,7 @@ all: $(LIBA) $(LIBSO) $(EXAMPLES) $(BENCH) $(B)/weft.pc
 $(B)/obj/%.o: src/%.c
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) $(LIBFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CFLAGS) $(LIBFLAGS) -MMD -MP -c -o $@ $<
 
 $(B)/obj/%.o: src/%.S
 	@mkdir -p $(@D)

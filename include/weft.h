@@ -57,7 +57,8 @@ extern "C" {
 
 /*
  * Zero means default. The environment comes second, this struct first:
- * WEFT_PROCS, WEFT_MAX_THREADS, WEFT_STACK (bytes) fill in what is zero here.
+ * WEFT_PROCS, WEFT_MAX_THREADS, WEFT_STACK (bytes), numbers, fill in what is
+ * zero here.
  */
 typedef struct weft_config {
 	int procs;		/* how many goroutines run at the same time,
@@ -116,8 +117,9 @@ typedef struct weft_opt {
  * Starts fn(args...) as a goroutine. There are 0 to 8 arguments; they are
  * evaluated now, converted to the types of fn's parameters as in any call,
  * and copied. Each parameter is a scalar, a pointer or a struct of at most 8
- * bytes, and fn returns void or such a value (which is dropped). fn is a
- * function or a function pointer with a prototype.
+ * bytes that is not packed, and fn returns void or such a value (which is
+ * dropped). fn is a function or a function pointer with a prototype; if it is
+ * declared never to return, the arguments must have its parameters' types.
  *
  * Returns the goroutine's id (> 0), -ENOMEM if memory is refused, -EINVAL if
  * opt.stack is absurd, -EPERM if no runtime is running. A null fn is fatal.
@@ -318,67 +320,99 @@ int64_t go(const weft_opt &opt, const weft_site *site, R (*fn)(P...), A... a)
 	    "weft_go: an argument has more than 8 bytes: pass a pointer");
 
 /*
- * The kind: if fn takes exactly the types of its one or two arguments, and
- * these are integers or pointers, only two registers need to be kept.
+ * `small`: at most two arguments, integers or pointers; `eval` evaluates the
+ * arguments; `types` are theirs, in brackets; the rest is what is passed.
+ *
+ * If fn takes exactly these types, and only then, its type can be spelled
+ * anew. That matters twice: small ones then need two registers kept, and a
+ * function that never returns must be captured by one that does.
  */
 #define WEFT_INT_(v) (__builtin_classify_type(v) <= 5)
-#define WEFT_KIND_(ints, call, ...)					\
-	((ints) && __builtin_types_compatible_p(__typeof__(weft_f_),	\
-	    __typeof__(call) (*)(__VA_ARGS__)) ? 1 : 2)
-
-/* kind: see above; eval evaluates the arguments; the rest is passed. */
-#define WEFT_GO_DO_(opt_, f_, kind, eval, ...) __extension__ ({		\
+#define WEFT_GO_DO_(opt_, f_, small, eval, types, ...) __extension__ ({	\
 	static const weft_site weft_site_ = { #f_, __FILE__, __LINE__ };\
 	__auto_type weft_f_ = (f_);					\
 	weft_opt weft_o_ = (opt_);					\
 	int64_t weft_r_;						\
 	eval								\
+	typedef __typeof__(weft_f_(__VA_ARGS__)) (*weft_t_) types;	\
+	typedef __typeof__(weft_f_(__VA_ARGS__)) (*weft_n_) types	\
+	    __attribute__((__noreturn__));				\
+	enum { weft_same_ =						\
+	    __builtin_types_compatible_p(__typeof__(weft_f_), weft_t_) || \
+	    __builtin_types_compatible_p(__typeof__(weft_f_), weft_n_) }; \
+	enum { weft_kind_ = weft_same_ && (small) ? 1 : 2 };		\
 	weft_r_ = weft_go_begin_(&weft_o_, &weft_site_,			\
-	    (void (*)(void))weft_f_, kind);				\
+	    (void (*)(void))weft_f_, weft_kind_);			\
 	if (weft_r_ == 0) {						\
-		weft_f_ = (__typeof__(weft_f_))((kind) == 1 ?		\
-		    weft_go_capture2_ : weft_go_capture_);		\
-		weft_f_(__VA_ARGS__);					\
+		__typeof__(__builtin_choose_expr(weft_same_,		\
+		    (weft_t_)0, weft_f_)) weft_c_ = (void *)		\
+		    (weft_kind_ == 1 ? weft_go_capture2_ :		\
+		    weft_go_capture_);					\
+		weft_c_(__VA_ARGS__);					\
 		weft_r_ = weft_go_end_();				\
 	}								\
 	weft_r_; })
 
-#define WEFT_GO_0(o, f) WEFT_GO_DO_(o, f, 1, )
+#define WEFT_GO_0(o, f) WEFT_GO_DO_(o, f, 1, , (void))
 #define WEFT_GO_1(o, f, a) WEFT_GO_DO_(o, f,				\
-	WEFT_KIND_(WEFT_INT_(weft_a_), weft_f_(weft_a_),		\
-	    __typeof__(weft_a_)),					\
-	WEFT_ARG_(weft_a_, a), weft_a_)
+	WEFT_INT_(weft_a_),						\
+	WEFT_ARG_(weft_a_, a),						\
+	(__typeof__(weft_a_)),						\
+	weft_a_)
 #define WEFT_GO_2(o, f, a, b) WEFT_GO_DO_(o, f,				\
-	WEFT_KIND_(WEFT_INT_(weft_a_) && WEFT_INT_(weft_b_),		\
-	    weft_f_(weft_a_, weft_b_),					\
-	    __typeof__(weft_a_), __typeof__(weft_b_)),			\
-	WEFT_ARG_(weft_a_, a) WEFT_ARG_(weft_b_, b), weft_a_, weft_b_)
-#define WEFT_GO_3(o, f, a, b, c) WEFT_GO_DO_(o, f, 2,			\
-	WEFT_ARG_(weft_a_, a) WEFT_ARG_(weft_b_, b) WEFT_ARG_(weft_c_, c),\
-	weft_a_, weft_b_, weft_c_)
-#define WEFT_GO_4(o, f, a, b, c, d) WEFT_GO_DO_(o, f, 2,		\
-	WEFT_ARG_(weft_a_, a) WEFT_ARG_(weft_b_, b) WEFT_ARG_(weft_c_, c)\
-	WEFT_ARG_(weft_d_, d),						\
-	weft_a_, weft_b_, weft_c_, weft_d_)
-#define WEFT_GO_5(o, f, a, b, c, d, e) WEFT_GO_DO_(o, f, 2,		\
-	WEFT_ARG_(weft_a_, a) WEFT_ARG_(weft_b_, b) WEFT_ARG_(weft_c_, c)\
-	WEFT_ARG_(weft_d_, d) WEFT_ARG_(weft_e_, e),			\
-	weft_a_, weft_b_, weft_c_, weft_d_, weft_e_)
-#define WEFT_GO_6(o, f, a, b, c, d, e, g) WEFT_GO_DO_(o, f, 2,		\
-	WEFT_ARG_(weft_a_, a) WEFT_ARG_(weft_b_, b) WEFT_ARG_(weft_c_, c)\
-	WEFT_ARG_(weft_d_, d) WEFT_ARG_(weft_e_, e) WEFT_ARG_(weft_g_, g),\
-	weft_a_, weft_b_, weft_c_, weft_d_, weft_e_, weft_g_)
-#define WEFT_GO_7(o, f, a, b, c, d, e, g, h) WEFT_GO_DO_(o, f, 2,	\
-	WEFT_ARG_(weft_a_, a) WEFT_ARG_(weft_b_, b) WEFT_ARG_(weft_c_, c)\
-	WEFT_ARG_(weft_d_, d) WEFT_ARG_(weft_e_, e) WEFT_ARG_(weft_g_, g)\
-	WEFT_ARG_(weft_h_, h),						\
-	weft_a_, weft_b_, weft_c_, weft_d_, weft_e_, weft_g_, weft_h_)
-#define WEFT_GO_8(o, f, a, b, c, d, e, g, h, i) WEFT_GO_DO_(o, f, 2,	\
-	WEFT_ARG_(weft_a_, a) WEFT_ARG_(weft_b_, b) WEFT_ARG_(weft_c_, c)\
-	WEFT_ARG_(weft_d_, d) WEFT_ARG_(weft_e_, e) WEFT_ARG_(weft_g_, g)\
-	WEFT_ARG_(weft_h_, h) WEFT_ARG_(weft_i_, i),			\
-	weft_a_, weft_b_, weft_c_, weft_d_, weft_e_, weft_g_,		\
-	weft_h_, weft_i_)
+	WEFT_INT_(weft_a_) && WEFT_INT_(weft_b_),			\
+	WEFT_ARG_(weft_a_, a) WEFT_ARG_(weft_b_, b),			\
+	(__typeof__(weft_a_), __typeof__(weft_b_)),			\
+	weft_a_, weft_b_)
+#define WEFT_GO_3(o, f, a, b, c) WEFT_GO_DO_(o, f, 0,			\
+	WEFT_ARG_(weft_a_, a) WEFT_ARG_(weft_b_, b)			\
+	    WEFT_ARG_(weft_x_, c),					\
+	(__typeof__(weft_a_), __typeof__(weft_b_),			\
+	    __typeof__(weft_x_)),					\
+	weft_a_, weft_b_, weft_x_)
+#define WEFT_GO_4(o, f, a, b, c, d) WEFT_GO_DO_(o, f, 0,		\
+	WEFT_ARG_(weft_a_, a) WEFT_ARG_(weft_b_, b)			\
+	    WEFT_ARG_(weft_x_, c) WEFT_ARG_(weft_d_, d),		\
+	(__typeof__(weft_a_), __typeof__(weft_b_),			\
+	    __typeof__(weft_x_), __typeof__(weft_d_)),			\
+	weft_a_, weft_b_, weft_x_, weft_d_)
+#define WEFT_GO_5(o, f, a, b, c, d, e) WEFT_GO_DO_(o, f, 0,		\
+	WEFT_ARG_(weft_a_, a) WEFT_ARG_(weft_b_, b)			\
+	    WEFT_ARG_(weft_x_, c) WEFT_ARG_(weft_d_, d)			\
+	    WEFT_ARG_(weft_e_, e),					\
+	(__typeof__(weft_a_), __typeof__(weft_b_),			\
+	    __typeof__(weft_x_), __typeof__(weft_d_),			\
+	    __typeof__(weft_e_)),					\
+	weft_a_, weft_b_, weft_x_, weft_d_, weft_e_)
+#define WEFT_GO_6(o, f, a, b, c, d, e, g) WEFT_GO_DO_(o, f, 0,		\
+	WEFT_ARG_(weft_a_, a) WEFT_ARG_(weft_b_, b)			\
+	    WEFT_ARG_(weft_x_, c) WEFT_ARG_(weft_d_, d)			\
+	    WEFT_ARG_(weft_e_, e) WEFT_ARG_(weft_g_, g),		\
+	(__typeof__(weft_a_), __typeof__(weft_b_),			\
+	    __typeof__(weft_x_), __typeof__(weft_d_),			\
+	    __typeof__(weft_e_), __typeof__(weft_g_)),			\
+	weft_a_, weft_b_, weft_x_, weft_d_, weft_e_, weft_g_)
+#define WEFT_GO_7(o, f, a, b, c, d, e, g, h) WEFT_GO_DO_(o, f, 0,	\
+	WEFT_ARG_(weft_a_, a) WEFT_ARG_(weft_b_, b)			\
+	    WEFT_ARG_(weft_x_, c) WEFT_ARG_(weft_d_, d)			\
+	    WEFT_ARG_(weft_e_, e) WEFT_ARG_(weft_g_, g)			\
+	    WEFT_ARG_(weft_h_, h),					\
+	(__typeof__(weft_a_), __typeof__(weft_b_),			\
+	    __typeof__(weft_x_), __typeof__(weft_d_),			\
+	    __typeof__(weft_e_), __typeof__(weft_g_),			\
+	    __typeof__(weft_h_)),					\
+	weft_a_, weft_b_, weft_x_, weft_d_, weft_e_, weft_g_, weft_h_)
+#define WEFT_GO_8(o, f, a, b, c, d, e, g, h, i) WEFT_GO_DO_(o, f, 0,	\
+	WEFT_ARG_(weft_a_, a) WEFT_ARG_(weft_b_, b)			\
+	    WEFT_ARG_(weft_x_, c) WEFT_ARG_(weft_d_, d)			\
+	    WEFT_ARG_(weft_e_, e) WEFT_ARG_(weft_g_, g)			\
+	    WEFT_ARG_(weft_h_, h) WEFT_ARG_(weft_i_, i),		\
+	(__typeof__(weft_a_), __typeof__(weft_b_),			\
+	    __typeof__(weft_x_), __typeof__(weft_d_),			\
+	    __typeof__(weft_e_), __typeof__(weft_g_),			\
+	    __typeof__(weft_h_), __typeof__(weft_i_)),			\
+	weft_a_, weft_b_, weft_x_, weft_d_, weft_e_, weft_g_, weft_h_,	\
+	    weft_i_)
 
 #endif /* C */
 

@@ -52,7 +52,7 @@ os_random_seed(void)
 	return seed;
 }
 
-bool
+int
 os_env_number(const char *name, int64_t *v)
 {
 	const char *s = getenv(name);
@@ -60,13 +60,13 @@ os_env_number(const char *name, int64_t *v)
 	bool neg;
 
 	if (!s || !*s)
-		return false;
+		return 0;
 	neg = *s == '-';
 	s += neg;
 	if (!*s)
-		return false;
+		return -EINVAL;
 	for (; *s >= '0' && *s <= '9' && n < INT64_C(1) << 56; s++)
 		n = n * 10 + (*s - '0');
 	*v = neg ? -n : n;
-	return *s == 0;
+	return *s ? -EINVAL : 1;
 }

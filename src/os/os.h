@@ -99,7 +99,10 @@ long os_read_file(const char *path, char *buf, size_t cap);
 long os_affinity(unsigned long *mask, size_t bytes);
 /* 64 bits nobody can guess, or at least nobody did. */
 uint64_t os_random_seed(void);
-/* A decimal number from the environment: true and *v if there and sane. */
-bool os_env_number(const char *name, int64_t *v);
+/*
+ * A decimal number from the environment: 1 and *v, 0 if it is not set or
+ * empty, -EINVAL if it is no number.
+ */
+int os_env_number(const char *name, int64_t *v);
 
 #endif

@@ -73,9 +73,11 @@ on_fault(void *addr)
 static bool
 setting(int64_t *v, const char *env, int64_t dflt, int64_t lo, int64_t hi)
 {
-	if (*v == 0 && !os_env_number(env, v))
+	int found = *v == 0 ? os_env_number(env, v) : 1;
+
+	if (found == 0)
 		*v = dflt;
-	return *v >= lo && *v <= hi;
+	return found >= 0 && *v >= lo && *v <= hi;
 }
 
 /* 0 and the settings in use, or -EINVAL. */
