@@ -78,7 +78,8 @@ OBJ	= $(SRC:src/%.c=$(B)/obj/%.o) $(ASM:src/%.S=$(B)/obj/%.o)
 LIBA	= $(B)/libweft.a
 LIBSO	= $(B)/libweft.so
 TESTS	= $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/*/*.c)) \
-	$(patsubst tests/%.cc,$(B)/tests/%,$(wildcard tests/*/*.cc))
+	$(if $(shell command -v $(CXX)),\
+	$(patsubst tests/%.cc,$(B)/tests/%,$(wildcard tests/*/*.cc)))
 EXAMPLES = $(patsubst examples/%.c,$(B)/examples/%,$(wildcard examples/*.c))
 BENCH	= $(B)/bench/weft-bench
 

@@ -39,6 +39,9 @@ void *os_map(size_t bytes);
 /* The same for stacks: not counted against overcommit, no huge pages. */
 void *os_map_stacks(size_t bytes);
 void os_unmap(void *p, size_t bytes);
+#ifdef WEFT_DEBUG
+extern a32 os_map_fail_after;	/* tests: refuse from the n-th mapping on */
+#endif
 /* Page size of the running kernel. */
 size_t os_page_bytes(void);
 

@@ -487,7 +487,10 @@ steal(struct p *pp)
 	return NULL;
 }
 
-/* One look at everything, in order. P held. */
+/*
+ * One look at everything, in order. P held. (Expired timers of this P belong
+ * first, and the network between the global queue and other Ps.)
+ */
 static struct g *
 search(struct m *mp)
 {
