@@ -78,7 +78,7 @@ typedef struct weft_config {
  * A process has one runtime, once. Returns -EBUSY while it runs (also from a
  * goroutine), -EALREADY after it ended, -EINVAL for a configuration that is
  * out of range, -ENOMEM or -EAGAIN if memory or the first thread is refused.
- * The main goroutine's stack is that of a C main: 8 MiB, or what
+ * The main goroutine's stack is that of a C main, nearly 8 MiB, or what
  * weft_config.stack says if that is more.
  */
 int weft_run(int (*fn)(int argc, char **argv), int argc, char **argv);
@@ -285,15 +285,17 @@ int64_t start(const weft_opt &opt, const weft_site *site, R (*fn)(P...),
 	    reinterpret_cast<void (*)()>(fn), 2);
 	if (err)
 		return err;
-	reinterpret_cast<R (*)(P...)>(weft_go_capture_)(p...);
+	reinterpret_cast<R (*)(P...)>(weft_go_capture_)(
+	    static_cast<P &&>(p)...);
 	return weft_go_end_();
 }
 
 /* Conversions happen on the way into start, before anything is begun. */
 template<class R, class... P, class... A>
-int64_t go(const weft_opt &opt, const weft_site *site, R (*fn)(P...), A... a)
+int64_t go(const weft_opt &opt, const weft_site *site, R (*fn)(P...),
+    A &&...a)
 {
-	return start<R, P...>(opt, site, fn, a...);
+	return start<R, P...>(opt, site, fn, static_cast<A &&>(a)...);
 }
 
 } /* namespace weft_detail */

@@ -95,13 +95,20 @@ guard_make(char *base)
 	return GUARD_CANARY;
 }
 
-/* Pool locked. False if the kernel refuses memory. */
+/*
+ * Pool locked. False if the kernel refuses memory, even for a single stack
+ * where it did not want to give many.
+ */
 static bool
 pool_grow(struct pool *p, size_t each)
 {
 	size_t bytes = each > SLAB_BYTES ? each : SLAB_BYTES / each * each;
 
 	p->carve = os_map_stacks(bytes);
+	if (!p->carve && bytes > each) {
+		bytes = each;
+		p->carve = os_map_stacks(bytes);
+	}
 	p->carve_end = p->carve ? p->carve + bytes : NULL;
 	return p->carve != NULL;
 }

@@ -4,8 +4,9 @@
  * nobody else calls it: a simulation replaces this room and base/rand.h and
  * has the whole world in its hands.
  *
- * Errors are returned as -errno; the thread's errno is never touched. No
- * function here allocates with malloc or takes a lock of ours.
+ * Errors are returned as -errno; the thread's errno is never touched (but by
+ * libc, if it fails to start a thread). No function here allocates with malloc
+ * or takes a lock of ours.
  */
 #ifndef OS_H
 #define OS_H

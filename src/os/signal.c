@@ -42,29 +42,40 @@ os_sigstack_remove(struct os_sigstack *s)
 	s->base = NULL;
 }
 
+/* A code of 0 or less was sent by a process: there is no address. */
+static bool
+was_sent(const siginfo_t *si)
+{
+	return si->si_code <= 0;
+}
+
 /*
- * Hands a fault to whoever was there before us. With the default action in
- * place again, returning repeats the faulting instruction and ends the
- * process as if we had never been here.
+ * Hands a signal to whoever was there before us. With the default action in
+ * place again, returning repeats a faulting instruction and ends the process
+ * as if we had never been here; one that was sent must be sent again.
  */
 static void
 pass_on(int sig, siginfo_t *si, void *uc)
 {
 	struct sigaction *old = sig == SIGSEGV ? &before_segv : &before_bus;
 
-	if (old->sa_flags & SA_SIGINFO)
+	if (old->sa_flags & SA_SIGINFO) {
 		old->sa_sigaction(sig, si, uc);
-	else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN)
+	} else if (old->sa_handler == SIG_IGN && was_sent(si)) {
+		return;
+	} else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN) {
 		old->sa_handler(sig);
-	else
+	} else {
 		signal(sig, SIG_DFL);
+		if (was_sent(si))
+			raise(sig);
+	}
 }
 
 static void
 fault(int sig, siginfo_t *si, void *uc)
 {
-	/* A code of 0 or less was sent by a process: there is no address. */
-	if (si->si_code > 0)
+	if (!was_sent(si))
 		on_fault(si->si_addr);
 	pass_on(sig, si, uc);
 }

@@ -26,6 +26,7 @@
 enum {
 	FAIR_EVERY = 61,
 	NEXT_RUN_MAX = 16,
+	READY_LOCAL_MAX = 8,
 	STEAL_AT_ONCE = RUNQ_HALF,	/* a queue that is too long anyway */
 	STEAL_PATIENCE_NS = 5000,
 	STEAL_PAUSES = 16		/* between two looks: some 0.2 us */
@@ -97,19 +98,22 @@ sched_ready(struct g *gp)
 }
 
 /*
- * A few go to the own ring, the bulk to the global queue from which all Ps
- * take their share.
+ * One is next, a few go to the own ring, the bulk to the global queue from
+ * which all Ps take their share.
  */
 void
 sched_ready_list(struct glist *l)
 {
 	struct m *mp = m_self();
 
-	if (!l->head)
+	if (l->n <= 1) {
+		if (l->n)
+			sched_ready(glist_pop(l));
 		return;
+	}
 	for (struct g *gp = l->head; gp; gp = gp->link)
 		g_set(gp, G_WAITING, G_RUNNABLE);
-	if (l->n <= 4 && mp && mp->pp) {
+	if (l->n <= READY_LOCAL_MAX && mp && mp->pp) {
 		while (l->head)
 			put_last(mp->pp, glist_pop(l));
 	} else {
@@ -193,28 +197,28 @@ die_of_memory(struct g *gp)
 	    g_site(gp)->fn, (long)spawn_count());
 }
 
-/* Its first run: now it gets a stack. P held. */
-static void
-give_stack(struct p *pp, struct g *gp)
+bool
+sched_give_stack(struct p *pp, struct g *gp)
 {
 	struct stack *s = stack_get(&pp->stacks, gp->stack_class);
 
 	if (unlikely(!s))
-		die_of_memory(gp);
+		return false;
 	a_store_relaxed(&gp->stack, s);
 	gp->canary = s->guard == GUARD_CANARY;
 	frame_make(&gp->frame, stack_top(s));
 	if (gp->fenv)
 		gp->frame.fpctl = FPCTL_DEFAULT | FPCTL_OWN;
 	san_start(&gp->san, s->lo, stack_bytes(s));
+	return true;
 }
 
 /* gp, which nobody else has, is about to run on this M with P pp. */
 static inline void
 make_current(struct m *mp, struct p *pp, struct g *gp)
 {
-	if (!g_stack(gp))
-		give_stack(pp, gp);
+	if (!g_stack(gp) && unlikely(!sched_give_stack(pp, gp)))
+		die_of_memory(gp);
 	g_set(gp, G_RUNNABLE, G_RUNNING);
 	mp->curg = gp;
 	a_bump(&pp->stats.switches, 1);

@@ -93,6 +93,12 @@ void sched_ready_list(struct glist *l);
 /* Queues a goroutine that was just made RUNNABLE, as sched_ready does. */
 void sched_submit(struct g *gp);
 
+/*
+ * A goroutine gets a stack when it first runs (the main one at boot). False if
+ * memory is refused. P held.
+ */
+bool sched_give_stack(struct p *pp, struct g *gp);
+
 /* Lets others run. On a goroutine. */
 void sched_yield_now(void);
 

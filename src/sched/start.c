@@ -14,7 +14,7 @@
 #include "sched.h"
 #include "weft.h"
 
-enum { MAIN_STACK_BYTES = 8 << 20 };
+enum { MAIN_STACK_BYTES = (8 << 20) - STACK_GUARD_BYTES };
 
 /*
  *	DOWN --> BOOTING --> UP --> ENDED
@@ -121,6 +121,17 @@ boot(const weft_config *config)
 	return 0;
 }
 
+static void
+free_main(struct g *gp)
+{
+	if (g_stack(gp)) {
+		san_end(&gp->san);
+		stack_put(&p_at(0)->stacks, g_stack(gp));
+	}
+	a_store_relaxed(&gp->stack, NULL);
+	g_free_any(gp);
+}
+
 /* No thread to be had: as after boot(), so that one may try again. */
 static void
 unstart_main(struct p *pp)
@@ -135,7 +146,7 @@ unstart_main(struct p *pp)
 	lock_drop(&sched.lock);
 	a_add_relaxed(&sched.spawned_any, -1);
 	g_set(gp, G_RUNNABLE, G_DEAD);
-	g_free_any(gp);
+	free_main(gp);
 }
 
 static int
@@ -151,6 +162,11 @@ start_main(struct job *job)
 	gp = spawn_make(class, &site, main_goroutine, job);
 	if (!gp)
 		return -ENOMEM;
+	/* The world is stopped, so P 0 is ours. */
+	if (!sched_give_stack(p_at(0), gp)) {
+		free_main(gp);
+		return -ENOMEM;
+	}
 	gp->main = true;
 	g_set(gp, G_DEAD, G_RUNNABLE);
 	world_start();
