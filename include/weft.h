@@ -66,18 +66,19 @@ typedef struct weft_config {
 				 * mask, or fewer if a cgroup quota says so */
 	int max_threads;	/* threads weft may make; default 10000 */
 	size_t stack;		/* usable bytes of a goroutine's stack; default
-				 * 192 KiB; 4 KiB .. 1 GiB - 64 KiB */
+				 * 188 KiB; 4 KiB .. 1 GiB - 68 KiB */
 } weft_config;
 
 /*
  * Runs fn(argc, argv) as the main goroutine and returns its result, on the
  * calling thread, as soon as it returns. Goroutines that are left are not
- * waited for: those that run go on until they next call weft, the others
+ * waited for: those that run go on until they next let others run, the others
  * never run again. So returning the result from main() ends the program.
  *
  * A process has one runtime, once. Returns -EBUSY while it runs (also from a
  * goroutine), -EALREADY after it ended, -EINVAL for a configuration that is
- * out of range, -ENOMEM or -EAGAIN if memory or the first thread is refused.
+ * out of range, -ENOMEM or -EAGAIN if memory or the first thread is refused,
+ * -ENOTSUP on a kernel whose pages are not 4 KiB.
  * The main goroutine's stack is that of a C main, nearly 8 MiB, or what
  * weft_config.stack says if that is more.
  */
@@ -122,7 +123,8 @@ typedef struct weft_opt {
  * declared never to return, the arguments must have its parameters' types.
  *
  * Returns the goroutine's id (> 0), -ENOMEM if memory is refused, -EINVAL if
- * opt.stack is absurd, -EPERM if no runtime is running. A null fn is fatal.
+ * opt.stack is absurd, -EPERM if no runtime is running. A null fn is fatal,
+ * and so is memory refused for the stack, which it gets when it first runs.
  */
 #ifdef __cplusplus
 #define weft_go(...) weft_go_opt(weft_opt(), __VA_ARGS__)
@@ -147,8 +149,9 @@ void weft_yield(void);
 
 /*
  * Ends the calling goroutine after its deferred calls. Ending the main
- * goroutine this way leaves the others running; when all have ended the
- * program dies with a message. Fatal outside of a goroutine.
+ * goroutine this way leaves the others running; when all have ended, and the
+ * process has no other threads, it dies with a message. Fatal outside of a
+ * goroutine.
  */
 #ifdef __cplusplus
 [[noreturn]] void weft_exit(void);
@@ -175,9 +178,10 @@ int weft_procs(void);
 
 /*
  * Changes that while everything runs, in both directions; nothing is lost.
- * Stops all goroutines for a moment: each at its next call of weft. Returns
- * the old number, -EINVAL unless 1 <= n <= 1024, -ENOMEM (then nothing has
- * changed), -EPERM if no runtime is running.
+ * Stops all goroutines for a moment, each when it next lets others run
+ * (weft_yield, weft_go, a wait), and waits for that. Returns the old number,
+ * -EINVAL unless 1 <= n <= 1024, -ENOMEM (then nothing has changed), -EPERM if
+ * no runtime is running.
  */
 int weft_set_procs(int n);
 
@@ -186,7 +190,8 @@ int weft_set_procs(int n);
 /*
  * A counter and those who wait for it to reach zero. The zero value is ready;
  * it must not be copied or freed while somebody waits. A counter below zero,
- * and an add that races with the first wait, are fatal.
+ * an add that races with the first wait, and a new round before all waits of
+ * the last one have returned, are fatal.
  */
 typedef struct weft_waitgroup {
 	uint64_t state_;
@@ -336,6 +341,8 @@ int64_t go(const weft_opt &opt, const weft_site *site, R (*fn)(P...),
 	weft_opt weft_o_ = (opt_);					\
 	int64_t weft_r_;						\
 	eval								\
+	_Static_assert(sizeof(__typeof__(weft_f_(__VA_ARGS__))) <= 8,	\
+	    "weft_go: the function's result has more than 8 bytes");	\
 	typedef __typeof__(weft_f_(__VA_ARGS__)) (*weft_t_) types;	\
 	typedef __typeof__(weft_f_(__VA_ARGS__)) (*weft_n_) types	\
 	    __attribute__((__noreturn__));				\

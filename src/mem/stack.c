@@ -24,6 +24,8 @@ enum {
 	CANARY_BYTES = 64,
 	COLOURS = 32		/* staggered tops: COLOURS cache lines */
 };
+_Static_assert(COLOURS * CACHE_LINE + sizeof(struct stack) <= STACK_TOP_BYTES,
+    "what a class promises");
 
 struct pool {
 	struct lock lock;
@@ -38,19 +40,19 @@ static a32 split_budget;		/* mprotect guards still allowed */
 static bool light_guards;		/* constant after init */
 int stack_default_class;		/* constant after init */
 
-/* 80 and 96 KiB for those who want many small ones, then powers of two. */
+/* 16 and 32 KiB for those who want many small ones, then powers of two. */
 static size_t
 reservation(int class)
 {
 	if (class < 2)
-		return (size_t)(80 + 16 * class) * 1024;
+		return STACK_EXTRA_BYTES + ((size_t)16 * 1024 << class);
 	return (size_t)128 * 1024 << (class - 2);
 }
 
 size_t
 stack_class_bytes(int class)
 {
-	return reservation(class) - STACK_GUARD_BYTES;
+	return reservation(class) - STACK_EXTRA_BYTES;
 }
 
 int

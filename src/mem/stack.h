@@ -19,11 +19,13 @@
 
 enum {
 	STACK_GUARD_BYTES = 64 * 1024,
-	STACK_CLASSES = 16,	/* reservations of 80 KiB ... 1 GiB */
+	STACK_TOP_BYTES = 4096,	/* header and staggering, at most */
+	STACK_EXTRA_BYTES = STACK_GUARD_BYTES + STACK_TOP_BYTES,
+	STACK_CLASSES = 16,	/* reservations of 84 KiB ... 1 GiB */
 	STACK_MIN_BYTES = 4096,
-	STACK_DEFAULT_BYTES = 192 * 1024	/* 256 KiB with its guard */
+	STACK_DEFAULT_BYTES = 256 * 1024 - STACK_EXTRA_BYTES
 };
-#define STACK_MAX_BYTES (((size_t)1 << 30) - STACK_GUARD_BYTES)
+#define STACK_MAX_BYTES (((size_t)1 << 30) - STACK_EXTRA_BYTES)
 
 /* How the guard of a stack works. */
 enum guard {
@@ -51,7 +53,7 @@ void stack_init(void);
 
 /* The class for at least that many usable bytes, or -1 if absurd. */
 int stack_class(size_t bytes);
-/* Usable bytes of a class. */
+/* Usable bytes of a class, at least. */
 size_t stack_class_bytes(int class);
 
 /* The hottest free stack of the class; NULL if the kernel refuses memory. */

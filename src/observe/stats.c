@@ -45,9 +45,13 @@ weft_stats_read(weft_stats *out)
 public int
 weft_stats_read_proc(int proc, weft_stats *out)
 {
-	if (proc < 0 || proc >= weft_procs())
+	struct p *pp = NULL;
+
+	if (proc >= 0 && proc < weft_procs())
+		pp = p_at((uint32_t)proc);
+	if (!pp)
 		return -EINVAL;
 	*out = (weft_stats){ .procs = 1 };
-	add(out, &p_at((uint32_t)proc)->stats);
+	add(out, &pp->stats);
 	return 0;
 }

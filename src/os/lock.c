@@ -13,7 +13,8 @@
 #include "os.h"
 #include "self.h"
 
-enum { FREE, HELD, SLEEPERS };
+enum { FREE, HELD, SLEEPERS };		/* of a lock */
+enum { NOT_YET, WOKEN, POKED };		/* of a note */
 enum { SPINS = 60 };
 
 /* The one thread-local object; here because ranks are the lowest user. */
@@ -95,36 +96,53 @@ lock_drop(struct lock *l)
 void
 note_clear(struct note *n)
 {
-	a_store_relaxed(&n->word, 0);
+	a_store_relaxed(&n->word, NOT_YET);
 }
 
-/* After the store the note may be gone: the wake names an address only. */
+/* After the exchange the note may be gone: the wake names an address only. */
 void
 note_wake(struct note *n)
 {
-	/* pairs with note_sleep */
-	uint32_t was = a_xchg_rel(&n->word, 1);
+	/* pairs with note_wait */
+	uint32_t was = a_xchg_rel(&n->word, WOKEN);
 
-	check(was == 0);
+	check(was != WOKEN);
 	(void)was;
 	os_futex_wake(&n->word, 1);
+}
+
+void
+note_poke(struct note *n)
+{
+	/* pairs with note_wait; too late if it was woken */
+	if (a_cas_rel(&n->word, NOT_YET, POKED))
+		os_futex_wake(&n->word, 1);
+}
+
+enum note_end
+note_wait(struct note *n, int64_t timeout_ns)
+{
+	int64_t end = timeout_ns < 0 ? 0 : os_now_ns() + timeout_ns;
+
+	for (;;) {
+		int64_t left = FOREVER;
+
+		/* both pair with note_wake and note_poke */
+		if (a_load_acq(&n->word) == WOKEN)
+			return NOTE_WOKEN;
+		if (a_cas_acq(&n->word, POKED, NOT_YET))
+			return NOTE_POKED;
+		if (timeout_ns >= 0) {
+			left = end - os_now_ns();
+			if (left <= 0)
+				return NOTE_TIMEOUT;
+		}
+		os_futex_wait(&n->word, NOT_YET, left);
+	}
 }
 
 bool
 note_sleep(struct note *n, int64_t timeout_ns)
 {
-	int64_t end = timeout_ns < 0 ? 0 : os_now_ns() + timeout_ns;
-
-	/* pairs with note_wake */
-	while (a_load_acq(&n->word) == 0) {
-		int64_t left = FOREVER;
-
-		if (timeout_ns >= 0) {
-			left = end - os_now_ns();
-			if (left <= 0)
-				return false;
-		}
-		os_futex_wait(&n->word, 0, left);
-	}
-	return true;
+	return note_wait(n, timeout_ns) == NOTE_WOKEN;
 }

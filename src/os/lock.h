@@ -34,15 +34,23 @@ bool lock_held(const struct lock *l);
 
 /*
  * A note: one thread sleeps until another wakes it, once. The waker may come
- * first. Word: 0 not yet, 1 woken.
+ * first. A poke ends the sleep too, but is no wake. Word:
+ *	0	not yet
+ *	1	woken
+ *	2	poked: the sleeper shall look around and sleep again
  */
 struct note {
 	a32 word;
 };
 
+enum note_end { NOTE_WOKEN, NOTE_POKED, NOTE_TIMEOUT };
+
 void note_clear(struct note *n);
 void note_wake(struct note *n);
-/* Sleeps until woken or timeout_ns passed (FOREVER); false if timed out. */
+void note_poke(struct note *n);
+/* Sleeps until woken, poked, or timeout_ns passed (FOREVER). */
+enum note_end note_wait(struct note *n, int64_t timeout_ns);
+/* The same for one that is never poked: false if timed out. */
 bool note_sleep(struct note *n, int64_t timeout_ns);
 
 #endif

@@ -88,6 +88,9 @@ os_on_fault(void (*fn)(void *addr))
 		.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER,
 	};
 
+	/* A second boot must not take us for the handler before us. */
+	if (on_fault)
+		return;
 	on_fault = fn;
 	sigaction(SIGSEGV, &sa, &before_segv);
 	sigaction(SIGBUS, &sa, &before_bus);

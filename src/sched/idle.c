@@ -18,7 +18,8 @@
  * and finds it, or the put comes after the marks and 2 finds an idle P and no
  * spinner. If 2 finds a spinner it relies on it:
  *
- *   - a spinner that rests does so by the steps above;
+ *   - a spinner that rests does so by the steps above (one that stops with
+ *     the world does not look, but whoever starts the world does);
  *   - a spinner that finds work uncounts itself first and then looks whether
  *     there is more (idle_stop_spinning), and wakes another if so;
  *   - a waker counts a spinner (0 -> 1) before it has a P and an M for it. If
@@ -117,7 +118,8 @@ uncount(struct m *mp)
 static bool
 work_anywhere(void)
 {
-	uint32_t procs = a_load_relaxed(&sched.procs);
+	/* sc: pairs with world_resize: no P may be missed */
+	uint32_t procs = a_load_sc(&sched.procs);
 
 	if (globq_len(&sched.globq))
 		return true;
@@ -128,12 +130,18 @@ work_anywhere(void)
 }
 
 void
+idle_wake_if_work(void)
+{
+	if (work_anywhere())
+		idle_wake();
+}
+
+void
 idle_stop_spinning(struct m *mp)
 {
 	hard_pause();
 	uncount(mp);
-	if (work_anywhere())
-		idle_wake();
+	idle_wake_if_work();
 }
 
 /* ---- waking ---- */
@@ -142,11 +150,18 @@ idle_stop_spinning(struct m *mp)
 static cold void
 start_failed(struct p *pp)
 {
+	bool last = false;
+
 	lock_take(&sched.lock);
-	p_idle_put(pp);
+	if (a_load_relaxed(&sched.stopping) == STOP_WORLD)
+		last = world_stopped(pp);
+	else
+		p_idle_put(pp);
 	/* sc: pairs with idle_wake; under the lock: see the head */
 	a_add_sc(&sched.n_spinning, -1u);
 	lock_drop(&sched.lock);
+	if (last)
+		note_wake(&sched.stop_note);
 }
 
 cold void
@@ -243,7 +258,7 @@ idle_rest(struct m *mp)
 			return true;
 	} else if (a_load_relaxed(&sched.n_idle_p) ==
 	    a_load_relaxed(&sched.procs)) {
-		deadlock_check();
+		mp->doubts = deadlock_check() ? DOUBTS : 0;
 	}
 	return m_sleep(mp);
 }

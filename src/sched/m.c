@@ -35,7 +35,8 @@ m_idle_put(struct m *mp)
 	sched.idle_m.next->prev = &mp->idle;
 	sched.idle_m.next = &mp->idle;
 	sched.n_idle_m++;
-	mp->surplus = sched.n_idle_m > a_load_relaxed(&sched.procs);
+	a_store_relaxed(&mp->surplus,
+	    sched.n_idle_m > a_load_relaxed(&sched.procs));
 }
 
 bool
@@ -70,7 +71,7 @@ m_acquire(struct m *mp, struct p *pp)
 	mp->pp = pp;
 }
 
-/* Slept long. True if it is off the list and may end. */
+/* Slept long. True if it is off the list, no longer counted, and may end. */
 static bool
 leave_idle(struct m *mp)
 {
@@ -79,32 +80,75 @@ leave_idle(struct m *mp)
 	lock_take(&sched.lock);
 	if (sched.n_idle_m > a_load_relaxed(&sched.procs))
 		off = m_idle_remove(mp);
-	mp->surplus = false;
+	sched.n_m -= off;
+	a_store_relaxed(&mp->surplus, false);
 	lock_drop(&sched.lock);
 	return off;
 }
 
+/* How long to sleep at most: 1, 10, 100 ms while in doubt. */
+static int64_t
+patience(struct m *mp)
+{
+	static const int64_t ns[DOUBTS + 1] =
+	    { 0, 100000000, 10000000, 1000000 };
+
+	if (mp->doubts)
+		return ns[mp->doubts];
+	return a_load_relaxed(&mp->surplus) ? DECAY_NS : FOREVER;
+}
+
+/* Slept as long as that. True if the M may end. */
+static bool
+had_enough(struct m *mp)
+{
+	if (!mp->doubts)
+		return leave_idle(mp);
+	mp->doubts = deadlock_check() ? mp->doubts - 1 : 0;
+	return false;
+}
+
+/*
+ * Who is woken has a P. Who times out and may not leave is needed, or being
+ * woken right now. Who is poked may have become one too many.
+ */
 bool
 m_sleep(struct m *mp)
 {
-	for (;;) {
-		if (!note_sleep(&mp->note, mp->surplus ? DECAY_NS : FOREVER)) {
-			if (leave_idle(mp))
-				return false;
-			continue;	/* needed, or being woken right now */
-		}
-		note_clear(&mp->note);
-		if (mp->nextp)
-			break;
-		/* Woken without a P: to see whether it is one too many. */
-		lock_take(&sched.lock);
-		m_idle_put(mp);
-		lock_drop(&sched.lock);
-	}
+	enum note_end end;
+
+	do {
+		end = note_wait(&mp->note, patience(mp));
+		if (end == NOTE_TIMEOUT && had_enough(mp))
+			return false;
+	} while (end != NOTE_WOKEN);
+	mp->doubts = 0;
+	note_clear(&mp->note);
 	mp->spinning = mp->nextspin;
 	m_acquire(mp, mp->nextp);
 	mp->nextp = NULL;
 	return true;
+}
+
+/* The oldest on the list are the coldest. */
+void
+m_idle_trim(void)
+{
+	struct list *it;
+	uint32_t procs;
+
+	lock_take(&sched.lock);
+	procs = a_load_relaxed(&sched.procs);
+	it = sched.idle_m.prev;
+	for (uint32_t n = sched.n_idle_m; n > procs; n--, it = it->prev) {
+		struct m *mp = container_of(it, struct m, idle);
+
+		if (a_load_relaxed(&mp->surplus))
+			continue;
+		a_store_relaxed(&mp->surplus, true);
+		note_poke(&mp->note);
+	}
+	lock_drop(&sched.lock);
 }
 
 void
@@ -138,7 +182,6 @@ record_put(struct m *mp)
 	lock_take(&sched.lock);
 	mp->free_link = sched.free_m;
 	sched.free_m = mp;
-	sched.n_m--;
 	lock_drop(&sched.lock);
 }
 
@@ -182,6 +225,14 @@ count_thread(void)
 	return id;
 }
 
+static void
+uncount_thread(void)
+{
+	lock_take(&sched.lock);
+	sched.n_m--;
+	lock_drop(&sched.lock);
+}
+
 static cold int
 m_new(struct p *pp, bool spin)
 {
@@ -193,8 +244,10 @@ m_new(struct p *pp, bool spin)
 	id = count_thread();
 	*mp = (struct m){ .id = id, .nextp = pp, .nextspin = spin };
 	err = os_thread_start(m_main, mp, M_STACK_BYTES);
-	if (err)
+	if (err) {
+		uncount_thread();
 		record_put(mp);
+	}
 	return err;
 }
 

@@ -25,6 +25,8 @@
 
 struct p;
 
+enum { DOUBTS = 3 };
+
 /* What the context that follows does with the goroutine that left. */
 enum after {
 	AFTER_YIELD,		/* queue it */
@@ -38,6 +40,7 @@ struct m {
 	struct p *pp;		/* the P it has, or NULL */
 	struct g *curg;		/* the goroutine it runs, or NULL on g0 */
 	bool spinning;		/* counted in sched.n_spinning */
+	uint8_t doubts;		/* times to ask for a deadlock again */
 
 	/* itself only, from one context to the next across a switch */
 	struct g *left;		/* who left, NULL if nobody */
@@ -52,8 +55,9 @@ struct m {
 
 	/* under sched.lock */
 	struct list idle;	/* linked while on the idle list */
-	bool surplus;		/* went idle as one too many */
-	struct m *free_link;	/* records of ended Ms; or a waker's list */
+	struct m *free_link;	/* records of Ms that ended */
+	/* atomic; written under sched.lock */
+	abool surplus;		/* idle as one too many: leaves in time */
 
 	/* constant while the thread lives */
 	int id;
@@ -82,6 +86,8 @@ void m_idle_put(struct m *mp);
 struct m *m_idle_get(void);
 /* Takes this one off the list; false if somebody else already did. */
 bool m_idle_remove(struct m *mp);
+/* Tells those beyond `procs` that they are too many. No lock held. */
+void m_idle_trim(void);
 
 /* Sleeps for good. */
 noreturn void m_halt(void);

@@ -49,6 +49,7 @@ struct p {
 				 * global queue's turn */
 	uint32_t next_run;	/* runnext taken in a row */
 	uint32_t alone;		/* yields that found nobody else */
+	uint32_t turns;		/* of the global queue */
 	bool roam;		/* look at other Ps before own queue */
 	struct rand rand;
 	struct gcache gs;

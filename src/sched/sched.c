@@ -14,7 +14,9 @@
  * so that two goroutines that keep waking each other cannot starve it; own
  * runnext, own ring; a batch of the global queue; the network (when there is
  * one); other Ps. `runnext` is passed over after 16 in a row while the ring
- * has something: a chain of spawns cannot starve the ring.
+ * has something: a chain of spawns cannot starve the ring. Now and then a busy
+ * P roams, that is, looks at other Ps before its own queue: one of them may be
+ * stuck in a goroutine that does not come back, with others behind it.
  */
 #include "sched.h"
 
@@ -25,6 +27,7 @@
 
 enum {
 	FAIR_EVERY = 61,
+	ROAM_EVERY = 16,		/* turns of the global queue */
 	NEXT_RUN_MAX = 16,
 	READY_LOCAL_MAX = 8,
 	STEAL_AT_ONCE = RUNQ_HALF,	/* a queue that is too long anyway */
@@ -249,7 +252,9 @@ pick_local(struct p *pp)
 	if (unlikely(stop_asked()))
 		return NULL;
 	if (unlikely(fair_turn(pp))) {
-		if (globq_len(&sched.globq))
+		if (++pp->turns % ROAM_EVERY == 0)
+			pp->roam = true;
+		if (pp->roam || globq_len(&sched.globq))
 			return NULL;	/* g0 takes it from there */
 		fair_done(pp);
 	}
@@ -306,16 +311,15 @@ sched_park(bool (*unlockf)(struct g *gp, void *arg), void *arg,
 
 /*
  * A goroutine yields and its P has nobody else. True if g0 shall look further:
- * a stop is asked for, the global queue has something, or, now and then, to
- * see whether another P is stuck with its queue: who only yields must not
- * starve that.
+ * a stop is asked for, the global queue has something, or it is time to roam.
  */
 static noinline bool
 yield_from_alone(struct p *pp)
 {
 	if (stop_asked())
 		return true;
-	pp->roam = ++pp->alone % FAIR_EVERY == 0;
+	if (++pp->alone % FAIR_EVERY == 0)
+		pp->roam = true;
 	if (!pp->roam && !globq_len(&sched.globq))
 		return false;
 	pp->fair_at = 0;		/* not back to ourselves at once */
@@ -505,7 +509,8 @@ search(struct m *mp)
 		fair_done(pp);
 		gp = global_get(pp, false);
 	}
-	if (!gp && pp->roam && idle_start_spinning(mp))
+	if (!gp && pp->roam && runq_len(&pp->q) <= RUNQ_HALF &&
+	    idle_start_spinning(mp))
 		gp = steal(pp);
 	pp->roam = false;
 	if (!gp)

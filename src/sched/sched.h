@@ -112,6 +112,8 @@ void sched_loop(struct m *mp);
 
 /* After work was queued: wakes a P for it if one sleeps and nobody looks. */
 void idle_wake_slow(void);
+/* The same if anything at all is queued. */
+void idle_wake_if_work(void);
 
 static inline void
 idle_wake(void)
@@ -141,9 +143,15 @@ bool p_is_idle(uint32_t id);
 /*
  * Stops all goroutines but the caller and returns when nobody runs one. Only
  * one at a time may do this (wait/procs.c sees to that). world_start undoes
- * it. The caller is a goroutine, which keeps its P, or a plain thread.
+ * it. The caller is a goroutine, which keeps its P, or a plain thread. False
+ * if the runtime has ended: then there is nothing to undo.
  */
-void world_stop(void);
+bool world_stop(void);
+/* The main goroutine returns: stops the world for good, without waiting. */
+void world_end(void);
+/* sched.lock held, a stop asked for: P is stopped. True if it is the last,
+ * and stop_note must be woken. */
+bool world_stopped(struct p *pp);
 void world_start(void);
 /* World stopped: makes procs Ps the ones in use. May change the caller's P. */
 void world_resize(uint32_t procs);
@@ -154,8 +162,11 @@ bool world_rest(struct m *mp);
 
 /* ---- deadlock.c ---- */
 
-/* All Ps are idle: dies if nobody is left who could change that. */
-void deadlock_check(void);
+/*
+ * All Ps are idle: dies if nobody is left who could change that. True if all
+ * sleep but there are threads that might.
+ */
+bool deadlock_check(void);
 
 /* ---- spawn.c ---- */
 

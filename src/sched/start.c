@@ -14,14 +14,15 @@
 #include "sched.h"
 #include "weft.h"
 
-enum { MAIN_STACK_BYTES = (8 << 20) - STACK_GUARD_BYTES };
+enum { MAIN_STACK_BYTES = (8 << 20) - STACK_EXTRA_BYTES };
 
 /*
  *	DOWN --> BOOTING --> UP --> ENDED
  *	  ^         |
  *	  +---------+  the kernel refused something
  *
- * All by the thread in weft_run, but UP -> ENDED by the main goroutine.
+ * DOWN and BOOTING by the thread in weft_run, UP and ENDED by the main
+ * goroutine.
  */
 enum { DOWN, BOOTING, UP, ENDED };
 static a32 phase;
@@ -38,7 +39,7 @@ struct job {
 bool
 sched_is_up(void)
 {
-	return a_load_acq(&phase) == UP;	/* pairs with start_main */
+	return a_load_acq(&phase) == UP;	/* pairs with main_goroutine */
 }
 
 static void
@@ -46,12 +47,12 @@ main_goroutine(void *arg)
 {
 	struct job *job = arg;
 
+	/* pairs with sched_is_up: who sees it sees a scheduler */
+	a_store_rel(&phase, UP);
 	job->result = job->fn(job->argc, job->argv);
 	defer_run(m_self()->curg);
-	/* From here on no M takes up another goroutine. */
 	a_store_relaxed(&phase, ENDED);
-	/* sc: as in world_stop */
-	a_or_sc(&sched.stopping, STOP_ENDED);
+	world_end();
 	note_wake(&job->done);
 }
 
@@ -175,8 +176,6 @@ start_main(struct job *job)
 	pp = p_idle_get();
 	lock_drop(&sched.lock);
 	a_add_relaxed(&sched.spawned_any, 1);
-	/* pairs with sched_is_up: who sees it sees a scheduler */
-	a_store_rel(&phase, UP);
 	err = m_start(NULL, pp, false);
 	if (err)
 		unstart_main(pp);

@@ -6,6 +6,12 @@
  * sees the flag at its next call into the scheduler and gives the P up
  * (world_rest). The last one wakes the stopper. Goroutines that were running
  * are on their P's own ring then, so nothing moves by stopping alone.
+ *
+ * A spinner that stops for this uncounts itself without looking for work: so
+ * world_start looks, when idle Ps are idle again, and wakes one if there is.
+ *
+ * If the main goroutine returns meanwhile nobody stops any more: those who
+ * would are halted for good. The stopper is woken and gives up.
  */
 #include "sched.h"
 
@@ -13,9 +19,14 @@
 
 #include "fatal.h"
 
-/* sched.lock held: one more P is stopped. True if it was the last. */
 static bool
-stopped(struct p *pp)
+ended(void)
+{
+	return a_load_relaxed(&sched.stopping) & STOP_ENDED;
+}
+
+bool
+world_stopped(struct p *pp)
 {
 	check(lock_held(&sched.lock));
 	check(sched.stop_wait > 0);
@@ -23,26 +34,51 @@ stopped(struct p *pp)
 	return --sched.stop_wait == 0;
 }
 
-void
+/* sched.lock held: asks everybody to stop. True if some are still to. */
+static bool
+ask(struct m *mp)
+{
+	struct p *pp;
+
+	note_clear(&sched.stop_note);
+	sched.stop_wait = a_load_relaxed(&sched.procs);
+	/* sc: pairs with nobody: who rests looks under the lock */
+	a_or_sc(&sched.stopping, STOP_WORLD);
+	if (mp)
+		world_stopped(mp->pp);
+	while ((pp = p_idle_get()))
+		world_stopped(pp);
+	return sched.stop_wait > 0;
+}
+
+bool
 world_stop(void)
 {
 	struct m *mp = m_self();
-	struct p *pp;
-	bool wait;
+	bool wait = false;
 
 	lock_take(&sched.lock);
-	note_clear(&sched.stop_note);
-	sched.stop_wait = a_load_relaxed(&sched.procs);
-	/* sc: pairs with idle_rest, which looks under the lock */
-	a_or_sc(&sched.stopping, STOP_WORLD);
-	if (mp)
-		stopped(mp->pp);
-	while ((pp = p_idle_get()))
-		stopped(pp);
-	wait = sched.stop_wait > 0;
+	if (!ended())
+		wait = ask(mp);
 	lock_drop(&sched.lock);
 	if (wait)
 		note_sleep(&sched.stop_note, FOREVER);
+	return !ended();
+}
+
+void
+world_end(void)
+{
+	bool wake;
+
+	lock_take(&sched.lock);
+	wake = a_load_relaxed(&sched.stopping) & STOP_WORLD &&
+	    sched.stop_wait > 0;
+	/* sc: pairs with nobody: from here on no M takes up a goroutine */
+	a_or_sc(&sched.stopping, STOP_ENDED);
+	lock_drop(&sched.lock);
+	if (wake)
+		note_wake(&sched.stop_note);
 }
 
 /* On g0 with a P and a stop asked for. False if the M shall end. */
@@ -56,11 +92,11 @@ world_rest(struct m *mp)
 		lock_drop(&sched.lock);
 		return true;
 	}
-	if (a_load_relaxed(&sched.stopping) & STOP_ENDED) {
+	if (ended()) {
 		lock_drop(&sched.lock);
 		m_halt();
 	}
-	last = stopped(mp->pp);
+	last = world_stopped(mp->pp);
 	mp->pp = NULL;
 	m_idle_put(mp);
 	if (mp->spinning) {
@@ -122,7 +158,8 @@ world_resize(uint32_t procs)
 		mp->pp = p_at(0);
 	for (uint32_t i = procs; i < old; i++)
 		retire(p_at(i));
-	a_store_relaxed(&sched.procs, procs);
+	/* sc: pairs with work_anywhere of who has no P */
+	a_store_sc(&sched.procs, procs);
 	order_init(&sched.order, procs);
 	lock_drop(&sched.lock);
 }
@@ -177,29 +214,6 @@ start_p(struct p *pp)
 		start_without_thread(pp);
 }
 
-/* Ms beyond procs are woken to find out that they are; they leave in time. */
-static void
-nudge_surplus(void)
-{
-	struct m *woken = NULL;
-
-	lock_take(&sched.lock);
-	for (uint32_t n = sched.n_idle_m, keep = a_load_relaxed(&sched.procs);
-	    n > keep; n--) {
-		struct m *mp = m_idle_get();
-
-		mp->free_link = woken;
-		woken = mp;
-	}
-	lock_drop(&sched.lock);
-	while (woken) {
-		struct m *mp = woken;
-
-		woken = mp->free_link;	/* when it is awake it may end */
-		note_wake(&mp->note);
-	}
-}
-
 void
 world_start(void)
 {
@@ -214,7 +228,6 @@ world_start(void)
 		next = pp->link;
 		start_p(pp);
 	}
-	nudge_surplus();
-	if (globq_len(&sched.globq))
-		idle_wake();
+	m_idle_trim();
+	idle_wake_if_work();
 }

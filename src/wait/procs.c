@@ -24,7 +24,8 @@ resize(uint32_t procs)
 	err = world_make_ps(procs);
 	if (err || (int)procs == old)
 		return err ? err : old;
-	world_stop();
+	if (!world_stop())
+		return -EPERM;
 	world_resize(procs);
 	world_start();
 	return old;

@@ -94,4 +94,7 @@ weft_waitgroup_wait(weft_waitgroup *wg_)
 		/* pairs with release_all: it must count us */
 	} while (!a_cas_acqrel(&wg->state, state, state + 1));
 	sema_acquire(&wg->sema, WAIT_WAITGROUP);
+	/* A new round may have taken the unit meant for us, or we its. */
+	if (unlikely(a_load_relaxed(&wg->state) != 0))
+		fatal("waitgroup: reused before all waits have returned");
 }

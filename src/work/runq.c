@@ -68,7 +68,7 @@ runq_steal(struct runq *mine, struct runq *victim, uint32_t *n)
 	uint32_t tail = a_load_relaxed(&mine->tail);
 	struct g *gp;
 
-	check(runq_len(mine) <= RUNQ_HALF);
+	must(runq_len(mine) <= RUNQ_HALF);
 	*n = grab(mine, victim, tail);
 	if (*n == 0)
 		return NULL;

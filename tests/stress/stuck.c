@@ -3,6 +3,7 @@
  * One P is stuck in a goroutine that does not come back while others are on
  * its queue; the other P only yields. They must run all the same.
  */
+#include <pthread.h>
 #include <sched.h>
 
 #include <weft.h>
@@ -36,4 +37,92 @@ GTEST(yielding_does_not_starve_them, 2)
 		while (weft_count() > 1)
 			weft_yield();
 	}
+}
+
+static int hogging;
+
+static void
+hog_until_done(void)
+{
+	weft_go(finish);
+	__atomic_store_n(&hogging, 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&done, __ATOMIC_RELAXED))
+		sched_yield();
+}
+
+static void
+yield_until_done(void)
+{
+	while (!__atomic_load_n(&done, __ATOMIC_RELAXED))
+		weft_yield();
+}
+
+/* Two that yield to each other are never alone, and must not starve it. */
+GTEST(nor_do_two, 2)
+{
+	for (long i = 0; i < t_scale(200); i++) {
+		done = hogging = 0;
+		weft_go(hog_until_done);
+		while (!__atomic_load_n(&hogging, __ATOMIC_ACQUIRE))
+			sched_yield();
+		weft_go(yield_until_done);
+		yield_until_done();
+		while (weft_count() > 1)
+			weft_yield();
+	}
+}
+
+/* ---- many yielders, long queues, and a thread that keeps feeding ---- */
+
+enum { YIELDERS = 950 };
+static long runs[YIELDERS], fed, eaten;
+static int stop;
+
+static void
+yielder(int nr)
+{
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		__atomic_add_fetch(&runs[nr], 1, __ATOMIC_RELAXED);
+		weft_yield();
+	}
+}
+
+static void
+eat(void)
+{
+	__atomic_add_fetch(&eaten, 1, __ATOMIC_RELAXED);
+}
+
+static void *
+feed(void *arg)
+{
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		fed += weft_go(eat) > 0;
+		for (volatile int k = 0; k < 20000; k++)
+			;
+	}
+	return arg;
+}
+
+/* Rings that are more than half full must not be stolen into. */
+GTEST(nobody_is_lost_or_run_twice, 4)
+{
+	pthread_t t;
+
+	for (int i = 0; i < YIELDERS; i++)
+		weft_go(yielder, i);
+	pthread_create(&t, NULL, feed, NULL);
+	while (t_more(2))
+		weft_yield();
+	for (int i = 0; i < YIELDERS; i++)
+		while (__atomic_load_n(&runs[i], __ATOMIC_RELAXED) == 0)
+			weft_yield();
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	while (weft_count() > 1 ||
+	    __atomic_load_n(&eaten, __ATOMIC_RELAXED) == 0)
+		weft_yield();
+	pthread_join(t, NULL);
+	while (weft_count() > 1)
+		weft_yield();
+	EQ(eaten, fed);
 }

@@ -46,11 +46,11 @@ fpctl_switch(struct frame *from, struct frame *to)
 static always_inline void
 frame_switch(struct frame *from, struct frame *to)
 {
-	register struct frame *x0 __asm__("x0") = from;
-	register struct frame *x1 __asm__("x1") = to;
-
 	if (__builtin_expect((from->fpctl | to->fpctl) != 0, 0))
 		fpctl_switch(from, to);
+	/* After that call: a call between here and the asm would break them. */
+	register struct frame *x0 __asm__("x0") = from;
+	register struct frame *x1 __asm__("x1") = to;
 	__asm__ volatile(
 		"adr	x2, 1f\n\t"
 		"mov	x3, sp\n\t"

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Another thread could have woken somebody, and is gone. */
+#include <pthread.h>
+
+#include <weft.h>
+
+#include "t.h"
+
+static weft_waitgroup wg;
+
+static void *
+wake(void *arg)
+{
+	weft_waitgroup_done(&wg);
+	return arg;
+}
+
+/* All were asleep once before, while the thread was there. */
+DIES(joined, 2, "no goroutines left")
+{
+	pthread_t t;
+
+	weft_waitgroup_add(&wg, 1);
+	pthread_create(&t, NULL, wake, NULL);
+	weft_waitgroup_wait(&wg);
+	pthread_join(t, NULL);
+	weft_exit();
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernel refuses threads: the program goes on with those it has. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <weft.h>
+
+#include "t.h"
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+TEST(all) { t_skip("the sanitizer has pthread_create"); }
+#else
+
+/* Stands in for libc's: the first so many calls succeed. */
+static int allowed = 1 << 30, refused;
+
+int
+pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *),
+    void *arg)
+{
+	int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
+	    void *) = dlsym(RTLD_NEXT, "pthread_create");
+
+	if (__atomic_fetch_sub(&allowed, 1, __ATOMIC_SEQ_CST) > 0)
+		return real(t, a, fn, arg);
+	__atomic_add_fetch(&refused, 1, __ATOMIC_SEQ_CST);
+	usleep(20000);
+	return EAGAIN;
+}
+
+static weft_waitgroup wg;
+
+static void nothing(void) { weft_waitgroup_done(&wg); }
+
+static void
+spawner(void)
+{
+	weft_waitgroup_add(&wg, 1);
+	weft_go(nothing);	/* wakes an idle P; there is no thread for it */
+	weft_waitgroup_done(&wg);
+}
+
+/* The world is stopped just while a P waits for a thread that is refused. */
+static int
+stop_meanwhile(int argc, char **argv)
+{
+	(void)argc, (void)argv;
+	weft_waitgroup_add(&wg, 1);
+	weft_go(spawner);
+	while (!__atomic_load_n(&refused, __ATOMIC_SEQ_CST))
+		sched_yield();
+	EQ(weft_set_procs(4), 3);
+	weft_waitgroup_wait(&wg);
+	return 7;
+}
+
+TEST(stop_while_refused)
+{
+	weft_config c = { .procs = 3 };
+
+	allowed = 2;
+	EQ(weft_run_config(&c, stop_meanwhile, 0, NULL), 7);
+}
+
+static int
+many(int argc, char **argv)
+{
+	(void)argc, (void)argv;
+	for (int i = 0; i < 50; i++) {
+		weft_waitgroup_add(&wg, 1);
+		weft_go(nothing);
+	}
+	weft_waitgroup_wait(&wg);
+	return 7;
+}
+
+TEST(one_thread_does_it_all)
+{
+	weft_config c = { .procs = 4 };
+
+	allowed = 1;
+	EQ(weft_run_config(&c, many, 0, NULL), 7);
+	OK(refused > 0);
+}
+
+static int
+crash(int argc, char **argv)
+{
+	(void)argv;
+	*(volatile int *)(uintptr_t)(argc + 8) = 1;
+	return 0;
+}
+
+/* Refused at first, then tried again; a crash is still a crash. */
+TEST(second_try)
+{
+	int status = 0;
+	pid_t pid;
+
+	allowed = 0;
+	EQ(weft_run(many, 0, NULL), -EAGAIN);
+	allowed = 1 << 30;
+	pid = fork();
+	if (pid == 0) {
+		setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+		alarm(20);
+		_exit(weft_run(crash, 0, NULL));
+	}
+	waitpid(pid, &status, 0);
+	OK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+	EQ(weft_run(many, 0, NULL), 7);
+}
+#endif
