@@ -118,7 +118,7 @@ $(LIBSO): $(OBJ) src/weft.map
 	    $(if $(SAN),,-Wl,-z,defs) -o $@.$(SO_MAJOR) $(OBJ)
 	$(Q)ln -sf libweft.so.$(SO_MAJOR) $@
 
-$(B)/weft.pc: Makefile
+$(B)/weft.pc: Makefile FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' 'prefix=$(PREFIX)' 'Name: weft' \
 	    'Description: goroutines for C' 'Version: $(VERSION)' \
@@ -133,6 +133,11 @@ install: all
 	install -m 755 $(LIBSO).$(SO_MAJOR) $(DESTDIR)$(PREFIX)/lib
 	ln -sf libweft.so.$(SO_MAJOR) $(DESTDIR)$(PREFIX)/lib/libweft.so
 	install -m 644 $(B)/weft.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	install -d $(DESTDIR)$(PREFIX)/lib/cmake/weft
+	for f in weft-config weft-config-version; do \
+	    sed 's/@VERSION@/$(VERSION)/; s/@SO_MAJOR@/$(SO_MAJOR)/' \
+	    cmake/$$f.cmake.in \
+	    > $(DESTDIR)$(PREFIX)/lib/cmake/weft/$$f.cmake; done
 
 # ---- programs
 
@@ -173,7 +178,7 @@ $(B)/bench/weft-bench: $(wildcard bench/*.c) $(LIBA)
 # ---- doing things
 
 demo: $(B)/examples/demo
-	$(B)/examples/demo
+	$(RUN) $(B)/examples/demo
 
 test: all $(TESTS)
 	@RUN="$(RUN)" CC="$(CC)" B="$(B)" prove $(PROVEFLAGS) \
@@ -193,6 +198,8 @@ clean:
 	rm -rf build
 
 include bench/peers.mk
+
+FORCE:
 
 .PHONY: all demo test lint bench install clean
 .DELETE_ON_ERROR:

@@ -86,22 +86,35 @@ int weft_run(int (*fn)(int argc, char **argv), int argc, char **argv);
 int weft_run_config(const weft_config *config,
     int (*fn)(int argc, char **argv), int argc, char **argv);
 
-/* Defines main(): write a weft_main, and this after it. */
+/*
+ * Defines main(): write a weft_main, and this after it. If the runtime cannot
+ * start, main() says why and returns 1.
+ */
 int weft_main(int argc, char **argv);
+int weft_main_(int (*fn)(int argc, char **argv), int argc, char **argv);
 #define WEFT_MAIN							\
 	int main(int argc, char **argv)					\
 	{								\
-		return weft_run(weft_main, argc, argv);			\
+		return weft_main_(weft_main, argc, argv);		\
 	}
 
 /* ---- goroutines -------------------------------------------------------- */
 
+/* In C++ what an initialiser leaves out is zero, said so for its warnings. */
+#if defined(__cplusplus) && __cplusplus >= 201402L
+#define WEFT_ZERO_ = {}
+#else
+#define WEFT_ZERO_
+#endif
+
 /* Options of one goroutine; zero means default. */
 typedef struct weft_opt {
-	const char *name;	/* for dumps; copied, at most 23 bytes kept */
-	size_t stack;		/* usable bytes, rounded up to a size class */
-	bool fenv;		/* keep its floating-point control bits (see
-				 * fesetround) apart from other goroutines' */
+	/* for dumps; copied, at most 23 bytes kept */
+	const char *name WEFT_ZERO_;
+	/* usable bytes, rounded up to a size class */
+	size_t stack WEFT_ZERO_;
+	/* keep its floating-point control bits (fesetround) to itself */
+	bool fenv WEFT_ZERO_;
 } weft_opt;
 
 /* In a macro's argument: WEFT_OPT(.name = "conn", .stack = 16384) */
@@ -117,10 +130,11 @@ typedef struct weft_opt {
  *
  * Starts fn(args...) as a goroutine. There are 0 to 8 arguments; they are
  * evaluated now, converted to the types of fn's parameters as in any call,
- * and copied. Each parameter is a scalar, a pointer or a struct of at most 8
- * bytes that is not packed, and fn returns void or such a value (which is
- * dropped). fn is a function or a function pointer with a prototype; if it is
- * declared never to return, the arguments must have its parameters' types.
+ * and copied. Each parameter is a scalar or a pointer of at most 8 bytes, or a
+ * struct of that size that is not packed (at most 4 of these), and fn returns
+ * void or such a value, which is dropped. fn is a function or a function
+ * pointer with a prototype; if it is declared never to return, the arguments
+ * must have exactly its parameters' types.
  *
  * Returns the goroutine's id (> 0), -ENOMEM if memory is refused, -EINVAL if
  * opt.stack is absurd, -EPERM if no runtime is running. A null fn is fatal,
@@ -217,11 +231,11 @@ typedef struct weft_stats {
 	uint64_t ended;		/* goroutines that ended */
 	uint64_t switches;	/* times a goroutine was given a processor */
 	uint64_t parks;		/* times one began to wait */
-	uint64_t yields;	/* times one let others run */
+	uint64_t yields;	/* times one asked to let others run */
 	uint64_t steals;	/* times a processor took work of another */
 	uint64_t stolen;	/* goroutines taken that way */
 	uint64_t overflows;	/* times a full local queue was halved */
-	uint64_t wakes;		/* times a sleeping thread was woken */
+	uint64_t wakes;		/* threads woken or made for new work */
 	int procs;
 	int threads;		/* threads made and not ended */
 	int threads_idle;	/* of these, asleep for want of work */
@@ -280,34 +294,50 @@ template<class P, class... Q> struct all_fit<P, Q...> {
 	    fits<P>::value && all_fit<Q...>::value;
 };
 
-template<class R, class... P>
-int64_t start(const weft_opt &opt, const weft_site *site, R (*fn)(P...),
-    P... p)
-{
-	static_assert(all_fit<P...>::value, "weft_go: each parameter must be "
-	    "a scalar, a pointer or a trivial struct of at most 8 bytes");
-	int err = weft_go_begin_(&opt, site,
-	    reinterpret_cast<void (*)()>(fn), 2);
-	if (err)
-		return err;
-	reinterpret_cast<R (*)(P...)>(weft_go_capture_)(
-	    static_cast<P &&>(p)...);
-	return weft_go_end_();
-}
+/* The size of a result; void has none. */
+template<class R> struct result {
+	static const bool fits = sizeof(R) <= 8 && __is_trivially_copyable(R);
+};
+template<class R> struct result<R &> { static const bool fits = true; };
+template<> struct result<void> { static const bool fits = true; };
 
-/* Conversions happen on the way into start, before anything is begun. */
-template<class R, class... P, class... A>
-int64_t go(const weft_opt &opt, const weft_site *site, R (*fn)(P...),
-    A &&...a)
+/*
+ * Called with the arguments, which are converted on the way in, before
+ * anything is begun.
+ */
+template<class R, class... P> struct starter {
+	const weft_opt &opt;
+	const weft_site *site;
+	R (*fn)(P...);
+
+	int64_t operator()(P... p) const
+	{
+		static_assert(all_fit<P...>::value, "weft_go: each parameter "
+		    "is a scalar, a pointer, a reference or a trivial struct "
+		    "of at most 8 bytes");
+		static_assert(result<R>::fits,
+		    "weft_go: the function's result has more than 8 bytes");
+		int err = weft_go_begin_(&opt, site,
+		    reinterpret_cast<void (*)()>(fn), 2);
+		if (err)
+			return err;
+		reinterpret_cast<R (*)(P...)>(weft_go_capture_)(
+		    static_cast<P &&>(p)...);
+		return weft_go_end_();
+	}
+};
+
+template<class R, class... P> starter<R, P...>
+start(const weft_opt &opt, const weft_site *site, R (*fn)(P...))
 {
-	return start<R, P...>(opt, site, fn, static_cast<A &&>(a)...);
+	return starter<R, P...>{ opt, site, fn };
 }
 
 } /* namespace weft_detail */
 
 #define WEFT_GOXX_(opt_, f_, ...) __extension__ ({			\
 	static const weft_site weft_site_ = { #f_, __FILE__, __LINE__ };\
-	weft_detail::go(opt_, &weft_site_, f_, ##__VA_ARGS__); })
+	weft_detail::start(opt_, &weft_site_, f_)(__VA_ARGS__); })
 #define WEFT_GO_0 WEFT_GOXX_
 #define WEFT_GO_1 WEFT_GOXX_
 #define WEFT_GO_2 WEFT_GOXX_
@@ -335,7 +365,12 @@ int64_t go(const weft_opt &opt, const weft_site *site, R (*fn)(P...),
  * function that never returns must be captured by one that does.
  */
 #define WEFT_INT_(v) (__builtin_classify_type(v) <= 5)
+#define WEFT_REC_(v) (__builtin_classify_type(v) >= 12)
+/* False; does not compile (array of size -1) with more than 4 structs. */
+#define WEFT_FEW_(n) (sizeof(char[(n) <= 4 ? 1 : -1]) == 0)
 #define WEFT_GO_DO_(opt_, f_, small, eval, types, ...) __extension__ ({	\
+	_Pragma("GCC diagnostic push")	/* one in another's argument */	\
+	_Pragma("GCC diagnostic ignored \"-Wshadow\"")			\
 	static const weft_site weft_site_ = { #f_, __FILE__, __LINE__ };\
 	__auto_type weft_f_ = (f_);					\
 	weft_opt weft_o_ = (opt_);					\
@@ -360,6 +395,7 @@ int64_t go(const weft_opt &opt, const weft_site *site, R (*fn)(P...),
 		weft_c_(__VA_ARGS__);					\
 		weft_r_ = weft_go_end_();				\
 	}								\
+	_Pragma("GCC diagnostic pop")					\
 	weft_r_; })
 
 #define WEFT_GO_0(o, f) WEFT_GO_DO_(o, f, 1, , (void))
@@ -385,7 +421,10 @@ int64_t go(const weft_opt &opt, const weft_site *site, R (*fn)(P...),
 	(__typeof__(weft_a_), __typeof__(weft_b_),			\
 	    __typeof__(weft_x_), __typeof__(weft_d_)),			\
 	weft_a_, weft_b_, weft_x_, weft_d_)
-#define WEFT_GO_5(o, f, a, b, c, d, e) WEFT_GO_DO_(o, f, 0,		\
+#define WEFT_GO_5(o, f, a, b, c, d, e) WEFT_GO_DO_(o, f,		\
+	WEFT_FEW_(WEFT_REC_(weft_a_) + WEFT_REC_(weft_b_) +		\
+	    WEFT_REC_(weft_x_) + WEFT_REC_(weft_d_) +			\
+	    WEFT_REC_(weft_e_)),					\
 	WEFT_ARG_(weft_a_, a) WEFT_ARG_(weft_b_, b)			\
 	    WEFT_ARG_(weft_x_, c) WEFT_ARG_(weft_d_, d)			\
 	    WEFT_ARG_(weft_e_, e),					\
@@ -393,7 +432,10 @@ int64_t go(const weft_opt &opt, const weft_site *site, R (*fn)(P...),
 	    __typeof__(weft_x_), __typeof__(weft_d_),			\
 	    __typeof__(weft_e_)),					\
 	weft_a_, weft_b_, weft_x_, weft_d_, weft_e_)
-#define WEFT_GO_6(o, f, a, b, c, d, e, g) WEFT_GO_DO_(o, f, 0,		\
+#define WEFT_GO_6(o, f, a, b, c, d, e, g) WEFT_GO_DO_(o, f,		\
+	WEFT_FEW_(WEFT_REC_(weft_a_) + WEFT_REC_(weft_b_) +		\
+	    WEFT_REC_(weft_x_) + WEFT_REC_(weft_d_) +			\
+	    WEFT_REC_(weft_e_) + WEFT_REC_(weft_g_)),			\
 	WEFT_ARG_(weft_a_, a) WEFT_ARG_(weft_b_, b)			\
 	    WEFT_ARG_(weft_x_, c) WEFT_ARG_(weft_d_, d)			\
 	    WEFT_ARG_(weft_e_, e) WEFT_ARG_(weft_g_, g),		\
@@ -401,7 +443,11 @@ int64_t go(const weft_opt &opt, const weft_site *site, R (*fn)(P...),
 	    __typeof__(weft_x_), __typeof__(weft_d_),			\
 	    __typeof__(weft_e_), __typeof__(weft_g_)),			\
 	weft_a_, weft_b_, weft_x_, weft_d_, weft_e_, weft_g_)
-#define WEFT_GO_7(o, f, a, b, c, d, e, g, h) WEFT_GO_DO_(o, f, 0,	\
+#define WEFT_GO_7(o, f, a, b, c, d, e, g, h) WEFT_GO_DO_(o, f,		\
+	WEFT_FEW_(WEFT_REC_(weft_a_) + WEFT_REC_(weft_b_) +		\
+	    WEFT_REC_(weft_x_) + WEFT_REC_(weft_d_) +			\
+	    WEFT_REC_(weft_e_) + WEFT_REC_(weft_g_) +			\
+	    WEFT_REC_(weft_h_)),					\
 	WEFT_ARG_(weft_a_, a) WEFT_ARG_(weft_b_, b)			\
 	    WEFT_ARG_(weft_x_, c) WEFT_ARG_(weft_d_, d)			\
 	    WEFT_ARG_(weft_e_, e) WEFT_ARG_(weft_g_, g)			\
@@ -411,7 +457,11 @@ int64_t go(const weft_opt &opt, const weft_site *site, R (*fn)(P...),
 	    __typeof__(weft_e_), __typeof__(weft_g_),			\
 	    __typeof__(weft_h_)),					\
 	weft_a_, weft_b_, weft_x_, weft_d_, weft_e_, weft_g_, weft_h_)
-#define WEFT_GO_8(o, f, a, b, c, d, e, g, h, i) WEFT_GO_DO_(o, f, 0,	\
+#define WEFT_GO_8(o, f, a, b, c, d, e, g, h, i) WEFT_GO_DO_(o, f,	\
+	WEFT_FEW_(WEFT_REC_(weft_a_) + WEFT_REC_(weft_b_) +		\
+	    WEFT_REC_(weft_x_) + WEFT_REC_(weft_d_) +			\
+	    WEFT_REC_(weft_e_) + WEFT_REC_(weft_g_) +			\
+	    WEFT_REC_(weft_h_) + WEFT_REC_(weft_i_)),			\
 	WEFT_ARG_(weft_a_, a) WEFT_ARG_(weft_b_, b)			\
 	    WEFT_ARG_(weft_x_, c) WEFT_ARG_(weft_d_, d)			\
 	    WEFT_ARG_(weft_e_, e) WEFT_ARG_(weft_g_, g)			\

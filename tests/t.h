@@ -16,6 +16,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* clang says it another way. */
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#if __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__ 1
+#endif
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -37,6 +37,8 @@
  *		thread-local may be kept across it. `from` may be resumed by
  *		another thread as soon as this one has left its stack, which is
  *		why the context switched to, and only it, may publish `from`.
+ *	void frame_reset_fpctl(void);
+ *		Sets the default control bits, for a thread that begins.
  */
 #ifndef SWITCH_H
 #define SWITCH_H

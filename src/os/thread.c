@@ -12,8 +12,8 @@
 
 #include "rawcall.h"
 
-int
-os_thread_start(void *(*fn)(void *), void *arg, size_t stack_bytes)
+static int
+start(void *(*fn)(void *), void *arg, size_t stack_bytes)
 {
 	pthread_attr_t attr;
 	pthread_t t;
@@ -21,11 +21,22 @@ os_thread_start(void *(*fn)(void *), void *arg, size_t stack_bytes)
 
 	err = pthread_attr_init(&attr);
 	if (err)
-		return -err;
+		return err;
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, stack_bytes);
 	err = pthread_create(&t, &attr, fn, arg);
 	pthread_attr_destroy(&attr);
+	return err;
+}
+
+/* glibc takes a program's thread-locals out of the stack: ask for more. */
+int
+os_thread_start(void *(*fn)(void *), void *arg, size_t stack_bytes)
+{
+	int err = start(fn, arg, stack_bytes);
+
+	for (int i = 0; i < 8 && err == EINVAL; i++)
+		err = start(fn, arg, stack_bytes *= 2);
 	return -err;
 }
 

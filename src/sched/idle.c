@@ -256,6 +256,11 @@ idle_rest(struct m *mp)
 	if (work_anywhere()) {
 		if (take_back(mp))
 			return true;
+		/*
+		 * A P is on its way to us, maybe with work of its own, or all
+		 * are busy. While we were counted others relied on us to look.
+		 */
+		idle_wake();
 	} else if (a_load_relaxed(&sched.n_idle_p) ==
 	    a_load_relaxed(&sched.procs)) {
 		mp->doubts = deadlock_check() ? DOUBTS : 0;

@@ -192,6 +192,7 @@ m_main(void *arg)
 
 	self()->mp = mp;
 	os_thread_precise_sleep();
+	frame_reset_fpctl();
 	if (os_sigstack_install(&mp->sigstack) != 0)
 		say("weft: warning: no memory for a signal stack: an overflow "
 		    "on thread %d will not be reported\n", mp->id);

@@ -155,7 +155,7 @@ bool world_stopped(struct p *pp);
 void world_start(void);
 /* World stopped: makes procs Ps the ones in use. May change the caller's P. */
 void world_resize(uint32_t procs);
-/* Makes sure that so many P records exist. 0 or -ENOMEM. Boot, or stopped. */
+/* Makes sure that so many P records exist. 0 or -ENOMEM. One at a time. */
 int world_make_ps(uint32_t procs);
 /* On g0, with a P, sched.stopping seen: gives the P up and sleeps. */
 bool world_rest(struct m *mp);

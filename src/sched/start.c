@@ -87,8 +87,11 @@ configure(const weft_config *config, uint32_t *procs)
 {
 	weft_config c = config ? *config : (weft_config){0};
 	int64_t p = c.procs, t = c.max_threads, s = (int64_t)c.stack;
+	int cpus = cpu_default_procs();
 
-	if (!setting(&p, "WEFT_PROCS", cpu_default_procs(), 1, PROCS_MAX) ||
+	if (cpus > PROCS_MAX)
+		cpus = PROCS_MAX;
+	if (!setting(&p, "WEFT_PROCS", cpus, 1, PROCS_MAX) ||
 	    !setting(&t, "WEFT_MAX_THREADS", THREADS_DEFAULT, 1, INT32_MAX) ||
 	    !setting(&s, "WEFT_STACK", STACK_DEFAULT_BYTES, STACK_MIN_BYTES,
 	    (int64_t)STACK_MAX_BYTES))
@@ -190,28 +193,52 @@ start(const weft_config *config, struct job *job)
 	return err ? err : start_main(job);
 }
 
+/* 0 and main's result in job, or -errno if it did not start. */
+static int
+run(const weft_config *config, struct job *job)
+{
+	int err;
+
+	if (!job->fn)
+		fatal("weft_run: null function");
+	if (!a_cas_relaxed(&phase, DOWN, BOOTING))
+		return a_load_relaxed(&phase) == ENDED ? -EALREADY : -EBUSY;
+	err = start(config, job);
+	if (err)
+		a_store_relaxed(&phase, DOWN);
+	else
+		note_sleep(&job->done, FOREVER);
+	return err;
+}
+
 public int
 weft_run_config(const weft_config *config,
     int (*fn)(int argc, char **argv), int argc, char **argv)
 {
 	struct job job = { .fn = fn, .argc = argc, .argv = argv };
-	int err;
+	int err = run(config, &job);
 
-	if (!fn)
-		fatal("weft_run: null function");
-	if (!a_cas_relaxed(&phase, DOWN, BOOTING))
-		return a_load_relaxed(&phase) == ENDED ? -EALREADY : -EBUSY;
-	err = start(config, &job);
-	if (err) {
-		a_store_relaxed(&phase, DOWN);
-		return err;
-	}
-	note_sleep(&job.done, FOREVER);
-	return job.result;
+	return err ? err : job.result;
 }
 
 public int
 weft_run(int (*fn)(int argc, char **argv), int argc, char **argv)
 {
 	return weft_run_config(NULL, fn, argc, argv);
+}
+
+public int
+weft_main_(int (*fn)(int argc, char **argv), int argc, char **argv)
+{
+	struct job job = { .fn = fn, .argc = argc, .argv = argv };
+	int err = run(NULL, &job);
+
+	if (!err)
+		return job.result;
+	say("weft: cannot start: %s\n", err == -EINVAL ?
+	    "WEFT_PROCS, WEFT_MAX_THREADS or WEFT_STACK is out of range" :
+	    err == -ENOMEM ? "out of memory" :
+	    err == -EAGAIN ? "the kernel refuses a thread" :
+	    err == -ENOTSUP ? "pages are not 4 KiB" : "it ran already");
+	return 1;
 }

@@ -52,10 +52,12 @@ static int
 stop_meanwhile(int argc, char **argv)
 {
 	(void)argc, (void)argv;
-	weft_waitgroup_add(&wg, 1);
-	weft_go(spawner);
-	while (!__atomic_load_n(&refused, __ATOMIC_SEQ_CST))
-		sched_yield();
+	while (!__atomic_load_n(&refused, __ATOMIC_SEQ_CST)) {
+		weft_waitgroup_add(&wg, 1);
+		weft_go(spawner);
+		for (int i = 0; i < 100; i++)
+			sched_yield();
+	}
 	EQ(weft_set_procs(4), 3);
 	weft_waitgroup_wait(&wg);
 	return 7;

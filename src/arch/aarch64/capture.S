@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Arguments of a goroutine, as the calling convention passes them: 8 integers
- * and 8 floating-point values in registers, so 8 arguments are never on the
- * stack. Layout of the 16 words: x0-x7, d0-d7. Each kind of capture stores a
- * prefix of that. Contract: arch/capture.h.
+ * and 8 floating-point values in registers. A struct of two floats takes two
+ * of these, so four such structs still fit. Layout of the 16 words: x0-x7,
+ * d0-d7. Each kind of capture stores a prefix. Contract: arch/capture.h.
  */
 	.text
 

@@ -26,6 +26,13 @@ fpctl_write(uint64_t v)
 /* C's default rounding and masks. */
 #define FPCTL_DEFAULT 0
 
+/* What a thread inherits is its maker's: ours begin with the default. */
+static inline void
+frame_reset_fpctl(void)
+{
+	fpctl_write(FPCTL_DEFAULT);
+}
+
 static inline void
 frame_make(struct frame *f, void *sp)
 {

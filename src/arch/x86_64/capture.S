@@ -93,6 +93,7 @@ function args_call
 	movq	24(%r11), %rcx
 	movq	32(%r11), %r8
 	movq	40(%r11), %r9
+	movl	$8, %eax		/* for a variadic fn: all of xmm0-7 */
 	call	*%r10
 	leave
 	.cfi_def_cfa rsp, 8

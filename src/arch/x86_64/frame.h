@@ -45,6 +45,13 @@ fpctl_write(uint64_t ctl)
 /* C's default rounding and masks. */
 #define FPCTL_DEFAULT ((uint64_t)0x37f << 32 | 0x1f80)
 
+/* What a thread inherits is its maker's: ours begin with the default. */
+static inline void
+frame_reset_fpctl(void)
+{
+	fpctl_write(FPCTL_DEFAULT);
+}
+
 static inline void
 frame_make(struct frame *f, void *sp)
 {
