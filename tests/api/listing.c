@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* weft_dump: every goroutine's id, name, state and origin, on demand. */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <weft.h>
+
+#include "t.h"
+
+static weft_waitgroup gate, all;
+static int started;
+
+/* What weft_dump prints, as one string to be freed. */
+static char *
+dumped(void)
+{
+	FILE *f = tmpfile();
+	int saved = dup(2);
+	long n;
+	char *text;
+
+	dup2(fileno(f), 2);
+	weft_dump();
+	dup2(saved, 2);
+	close(saved);
+	fseek(f, 0, SEEK_END);
+	n = ftell(f);
+	rewind(f);
+	text = calloc(1, (size_t)n + 1);
+	EQ(fread(text, 1, (size_t)n, f), n);
+	fclose(f);
+	return text;
+}
+
+static long
+lines(const char *text)
+{
+	long n = 0;
+
+	for (; *text; text++)
+		n += *text == '\n';
+	return n;
+}
+
+static void
+pass_gate(void)
+{
+	started++;
+	weft_waitgroup_wait(&gate);
+	weft_waitgroup_done(&all);
+}
+
+static void finish(void) { weft_waitgroup_done(&all); }
+
+static void *
+spawn_plainly(void *arg)
+{
+	for (long i = *(long *)arg; i > 0; i--)
+		OK(weft_go_opt(WEFT_OPT(.name = "new"), finish) > 0);
+	return NULL;
+}
+
+/* Queues n while main blocks the only processor. */
+static void
+queue(long n)
+{
+	pthread_t t;
+
+	weft_waitgroup_add(&all, (int)n);
+	EQ(pthread_create(&t, NULL, spawn_plainly, &n), 0);
+	pthread_join(t, NULL);
+}
+
+GTEST(every_state, 1)
+{
+	char want[200], *text;
+	int64_t id;
+
+	weft_waitgroup_add(&gate, 1);
+	weft_waitgroup_add(&all, 1);
+	id = weft_go_opt(WEFT_OPT(.name = "parked"), pass_gate);
+	while (!started)
+		weft_yield();
+	queue(1);
+	text = dumped();
+	EQ(lines(text), 3);
+	snprintf(want, sizeof want, "goroutine %ld \"parked\" [waiting: "
+	    "waitgroup wait]: pass_gate, spawned at %s:", (long)id, __FILE__);
+	OK(strstr(text, want));
+	OK(strstr(text, "\"new\" [runnable, not started]: finish, spawned at "
+	    __FILE__ ":"));
+	OK(strstr(text, "[running]: weft_main"));
+	free(text);
+	weft_waitgroup_done(&gate);
+	weft_waitgroup_wait(&all);
+	text = dumped();
+	EQ(lines(text), 1);
+	free(text);
+}
+
+/* A long list is cut, and says so. */
+GTEST(very_many, 1)
+{
+	char *text;
+
+	queue(1100);
+	text = dumped();
+	EQ(lines(text), 1001);
+	OK(strstr(text, "\n... and 101 more\n"));
+	free(text);
+	weft_waitgroup_wait(&all);
+}
+
+TEST(without_a_runtime)
+{
+	char *text = dumped();
+
+	EQ(lines(text), 0);
+	free(text);
+}
