@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* A short tour with real numbers; each step says in one line what it shows. */
+#include <stdio.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <weft.h>
+
+enum { MANY = 100000, HOGS = 64, WORKERS = 8, SHOWN = 8 };
+
+typedef unsigned long long ull;
+static long counted;		/* pieces of work done */
+static int again;		/* do workers go on? */
+
+static double
+now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* Most bytes this process ever had resident. */
+static double
+resident(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return (double)u.ru_maxrss * 1024;
+}
+
+/* One piece of work: a multiplication and an addition a round. */
+static void
+work(long rounds)
+{
+	uint64_t x = 1;
+
+	while (rounds-- > 0)
+		x = x * 6364136223846793005u + 1442695040888963407u;
+	__asm__ volatile("" : : "r"(x));	/* it is needed, compiler */
+	__atomic_add_fetch(&counted, 1, __ATOMIC_RELAXED);
+}
+
+static void
+member(weft_waitgroup *gate, weft_waitgroup *here, weft_waitgroup *gone)
+{
+	work(20);
+	weft_waitgroup_done(here);
+	weft_waitgroup_wait(gate);
+	weft_waitgroup_done(gone);
+}
+
+static void
+many(int closed)
+{
+	weft_waitgroup gate = {0}, here = {0}, gone = {0};
+	double t = now(), r = resident();
+
+	counted = 0;
+	weft_waitgroup_add(&gate, closed);
+	weft_waitgroup_add(&here, MANY);
+	weft_waitgroup_add(&gone, MANY);
+	for (int i = 0; i < MANY; i++)
+		weft_go(member, &gate, &here, &gone);
+	weft_waitgroup_wait(&here);
+	printf("   %ld counted, %.0f ns and %.0f bytes of memory each\n",
+	    counted, (now() - t) / MANY * 1e9, (resident() - r) / MANY);
+	t = now();
+	weft_waitgroup_add(&gate, -closed);
+	weft_waitgroup_wait(&gone);
+	if (closed)
+		printf("   the gate opens: all have left %.0f ms later\n",
+		    (now() - t) * 1e3);
+}
+
+static void
+worker(long rounds, weft_waitgroup *wg)
+{
+	work(rounds);
+	while (__atomic_load_n(&again, __ATOMIC_RELAXED)) {
+		weft_yield();
+		work(rounds);
+	}
+	weft_waitgroup_done(wg);
+}
+
+static void
+spread(void)
+{
+	weft_stats old[SHOWN], s;
+	weft_waitgroup wg = {0};
+	double t = now();
+
+	for (int i = 0; i < SHOWN; i++)
+		weft_stats_read_proc(i, &old[i]);
+	weft_waitgroup_add(&wg, HOGS);
+	for (int i = 0; i < HOGS; i++)
+		weft_go(worker, 5000000, &wg);
+	weft_waitgroup_wait(&wg);
+	printf("   all done after %.0f ms\n", (now() - t) * 1e3);
+	for (int i = 0; i < SHOWN && !weft_stats_read_proc(i, &s); i++)
+		printf("   processor %d: %3llu ended here, %llu taken from "
+		    "others\n", i, (ull)(s.ended - old[i].ended),
+		    (ull)(s.stolen - old[i].stolen));
+}
+
+static void
+resize(void)
+{
+	int procs = weft_procs(), plan[] = { 1, procs > 1 ? procs : 2, 1 };
+	weft_waitgroup wg = {0};
+
+	again = 1;
+	weft_waitgroup_add(&wg, WORKERS);
+	for (int i = 0; i < WORKERS; i++)
+		weft_go(worker, 20000, &wg);
+	for (int i = 0; i < 3; i++) {
+		double end = now() + 0.3;
+		long old = __atomic_load_n(&counted, __ATOMIC_RELAXED);
+
+		weft_set_procs(plan[i]);
+		while (now() < end)
+			weft_yield();
+		printf("   %d at a time: %6ld pieces of work in 0.3 s\n",
+		    plan[i], __atomic_load_n(&counted, __ATOMIC_RELAXED) - old);
+	}
+	__atomic_store_n(&again, 0, __ATOMIC_RELAXED);
+	weft_waitgroup_wait(&wg);
+}
+
+int
+weft_main(int argc, char **argv)
+{
+	weft_stats s;
+
+	(void)argc, (void)argv;
+	printf("1. %d goroutines that each compute a little and end\n", MANY);
+	many(0);
+	printf("2. the same, but all of them stay and wait at a gate\n");
+	many(1);
+	printf("3. %d goroutines that compute, on %d processor(s)\n", HOGS,
+	    weft_procs());
+	spread();
+	printf("4. %d goroutines, and the number of processors changes\n",
+	    WORKERS);
+	resize();
+	printf("5. what the scheduler counted in all of this\n");
+	weft_stats_read(&s);
+	printf("   spawned  %8llu      steals   %8llu\n"
+	    "   ended    %8llu      stolen   %8llu\n"
+	    "   switches %8llu      wakes    %8llu\n"
+	    "   parks    %8llu      yields   %8llu\n",
+	    (ull)s.spawned, (ull)s.steals, (ull)s.ended, (ull)s.stolen,
+	    (ull)s.switches, (ull)s.wakes, (ull)s.parks, (ull)s.yields);
+	return 0;
+}
+WEFT_MAIN
