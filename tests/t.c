@@ -70,8 +70,8 @@ t_now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static bool
-emulated(void)
+bool
+t_emulated(void)
 {
 	const char *run = getenv("RUN");
 
@@ -81,7 +81,7 @@ emulated(void)
 long
 t_scale(long n)
 {
-	long r = n / SLOW / (emulated() ? 20 : 1);
+	long r = n / SLOW / (t_emulated() ? 20 : 1);
 
 	return r > 0 ? r : 1;
 }

@@ -44,6 +44,8 @@ __attribute__((__noreturn__)) void t_skip(const char *why);
 
 /* n, or less where everything is slow (sanitizers, emulation); at least 1. */
 long t_scale(long n);
+/* Under an emulator, which makes up some of what it tells of the kernel. */
+bool t_emulated(void);
 /* For stress tests: runs while this says so (T_SECONDS, default few). */
 bool t_more(double default_seconds);
 /* Options for the runtime of the GTESTs in this program. */

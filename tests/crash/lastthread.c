@@ -20,6 +20,8 @@ DIES(joined, 2, "no goroutines left")
 {
 	pthread_t t;
 
+	if (t_emulated())
+		t_skip("an emulator does not count threads");
 	weft_waitgroup_add(&wg, 1);
 	pthread_create(&t, NULL, wake, NULL);
 	weft_waitgroup_wait(&wg);

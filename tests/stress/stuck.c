@@ -107,14 +107,15 @@ feed(void *arg)
 /* Rings that are more than half full must not be stolen into. */
 GTEST(nobody_is_lost_or_run_twice, 4)
 {
+	int n = (int)t_scale(YIELDERS);
 	pthread_t t;
 
-	for (int i = 0; i < YIELDERS; i++)
+	for (int i = 0; i < n; i++)
 		weft_go(yielder, i);
 	pthread_create(&t, NULL, feed, NULL);
 	while (t_more(2))
 		weft_yield();
-	for (int i = 0; i < YIELDERS; i++)
+	for (int i = 0; i < n; i++)
 		while (__atomic_load_n(&runs[i], __ATOMIC_RELAXED) == 0)
 			weft_yield();
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
