@@ -60,6 +60,43 @@ struct frame {
 noreturn void goroutine_main(struct frame *f);
 void frame_entry(void);
 
+/*
+ * frame.h has what the architecture says of this:
+ *	FPCTL_DEFAULT, fpctl_read, fpctl_write	the control bits
+ *	frame_jump(from, to)			the switch proper
+ */
 #include "frame.h"
+
+/* What a thread inherits is its maker's: ours begin with the default. */
+static inline void
+frame_reset_fpctl(void)
+{
+	fpctl_write(FPCTL_DEFAULT);
+}
+
+static inline void
+frame_make(struct frame *f, void *sp)
+{
+	f->sp = sp;
+	f->bp = NULL;
+	f->pc = (void *)frame_entry;
+	f->fpctl = 0;
+}
+
+static inline void
+fpctl_switch(struct frame *from, struct frame *to)
+{
+	if (from->fpctl)
+		from->fpctl = fpctl_read();
+	fpctl_write(to->fpctl ? to->fpctl : FPCTL_DEFAULT);
+}
+
+static always_inline void
+frame_switch(struct frame *from, struct frame *to)
+{
+	if (unlikely((from->fpctl | to->fpctl) != 0))
+		fpctl_switch(from, to);
+	frame_jump(from, to);
+}
 
 #endif

@@ -26,38 +26,12 @@ fpctl_write(uint64_t v)
 /* C's default rounding and masks. */
 #define FPCTL_DEFAULT 0
 
-/* What a thread inherits is its maker's: ours begin with the default. */
-static inline void
-frame_reset_fpctl(void)
-{
-	fpctl_write(FPCTL_DEFAULT);
-}
-
-static inline void
-frame_make(struct frame *f, void *sp)
-{
-	f->sp = sp;
-	f->bp = 0;
-	f->pc = (void *)frame_entry;
-	f->fpctl = 0;
-}
-
-static inline void
-fpctl_switch(struct frame *from, struct frame *to)
-{
-	if (from->fpctl)
-		from->fpctl = fpctl_read();
-	fpctl_write(to->fpctl ? to->fpctl : FPCTL_DEFAULT);
-}
-
 static always_inline void
-frame_switch(struct frame *from, struct frame *to)
+frame_jump(struct frame *from, struct frame *to)
 {
-	if (__builtin_expect((from->fpctl | to->fpctl) != 0, 0))
-		fpctl_switch(from, to);
-	/* After that call: a call between here and the asm would break them. */
 	register struct frame *x0 __asm__("x0") = from;
 	register struct frame *x1 __asm__("x1") = to;
+
 	__asm__ volatile(
 		"adr	x2, 1f\n\t"
 		"mov	x3, sp\n\t"

@@ -45,35 +45,9 @@ fpctl_write(uint64_t ctl)
 /* C's default rounding and masks. */
 #define FPCTL_DEFAULT ((uint64_t)0x37f << 32 | 0x1f80)
 
-/* What a thread inherits is its maker's: ours begin with the default. */
-static inline void
-frame_reset_fpctl(void)
-{
-	fpctl_write(FPCTL_DEFAULT);
-}
-
-static inline void
-frame_make(struct frame *f, void *sp)
-{
-	f->sp = sp;
-	f->bp = 0;
-	f->pc = (void *)frame_entry;
-	f->fpctl = 0;
-}
-
-static inline void
-fpctl_switch(struct frame *from, struct frame *to)
-{
-	if (from->fpctl)
-		from->fpctl = fpctl_read();
-	fpctl_write(to->fpctl ? to->fpctl : FPCTL_DEFAULT);
-}
-
 static always_inline void
-frame_switch(struct frame *from, struct frame *to)
+frame_jump(struct frame *from, struct frame *to)
 {
-	if (__builtin_expect((from->fpctl | to->fpctl) != 0, 0))
-		fpctl_switch(from, to);
 	__asm__ volatile(
 		"leaq	1f(%%rip), %%rax\n\t"
 		"movq	%%rsp, 0(%0)\n\t"
