@@ -82,11 +82,11 @@ p_idle_get(void)
 	return NULL;
 }
 
-/* Any thread: a hint. */
 bool
 p_is_idle(uint32_t id)
 {
-	return a_load_relaxed(&sched.idle_mask[id / 64]) >> id % 64 & 1;
+	/* sc: pairs with p_idle_get: a stale bit would hide a queue */
+	return a_load_sc(&sched.idle_mask[id / 64]) >> id % 64 & 1;
 }
 
 /* ---- spinning ---- */
@@ -146,22 +146,31 @@ idle_stop_spinning(struct m *mp)
 
 /* ---- waking ---- */
 
-/* Gives back what a start that came to nothing had taken. */
+/*
+ * Gives back what a start that came to nothing had taken. Others relied on
+ * the spinner we had counted: we look in its place, if there is an M now that
+ * could do the work. (If not, every M has a P or is about to get one, and
+ * looks for itself after this.)
+ */
 static cold void
 start_failed(struct p *pp)
 {
-	bool last = false;
+	bool last = false, look = false;
 
 	lock_take(&sched.lock);
-	if (a_load_relaxed(&sched.stopping) == STOP_WORLD)
+	if (a_load_relaxed(&sched.stopping) == STOP_WORLD) {
 		last = world_stopped(pp);
-	else
+	} else {
 		p_idle_put(pp);
+		look = !list_empty(&sched.idle_m);
+	}
 	/* sc: pairs with idle_wake; under the lock: see the head */
 	a_add_sc(&sched.n_spinning, -1u);
 	lock_drop(&sched.lock);
 	if (last)
 		note_wake(&sched.stop_note);
+	if (look)
+		idle_wake_if_work();
 }
 
 cold void

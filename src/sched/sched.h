@@ -60,6 +60,9 @@ struct sched {
 	uint32_t max_m;
 	uint64_t seed;
 
+	/* any thread, atomic: called when the main goroutine has returned */
+	struct { void (*v_)(void); } on_end;
+
 	struct note stop_note;
 	a64 spawned_any;		/* by threads without a P */
 };

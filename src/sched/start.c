@@ -39,20 +39,26 @@ struct job {
 bool
 sched_is_up(void)
 {
-	return a_load_acq(&phase) == UP;	/* pairs with main_goroutine */
+	/* sc: pairs with main_goroutine, which ends it and then calls on_end */
+	return a_load_sc(&phase) == UP;
 }
 
 static void
 main_goroutine(void *arg)
 {
 	struct job *job = arg;
+	void (*on_end)(void);
 
 	/* pairs with sched_is_up: who sees it sees a scheduler */
 	a_store_rel(&phase, UP);
 	job->result = job->fn(job->argc, job->argv);
 	defer_run(m_self()->curg);
-	a_store_relaxed(&phase, ENDED);
+	/* sc: pairs with sched_is_up, asked after on_end was set */
+	a_store_sc(&phase, ENDED);
 	world_end();
+	on_end = a_load_sc(&sched.on_end);	/* sc: the same */
+	if (on_end)
+		on_end();
 	note_wake(&job->done);
 }
 
@@ -131,6 +137,8 @@ free_main(struct g *gp)
 	if (g_stack(gp)) {
 		san_end(&gp->san);
 		stack_put(&p_at(0)->stacks, g_stack(gp));
+		/* The next try may have another default size. */
+		stack_drain(&p_at(0)->stacks);
 	}
 	a_store_relaxed(&gp->stack, NULL);
 	g_free_any(gp);
@@ -201,11 +209,12 @@ run(const weft_config *config, struct job *job)
 
 	if (!job->fn)
 		fatal("weft_run: null function");
-	if (!a_cas_relaxed(&phase, DOWN, BOOTING))
+	/* pairs with the end of a try that failed */
+	if (!a_cas_acq(&phase, DOWN, BOOTING))
 		return a_load_relaxed(&phase) == ENDED ? -EALREADY : -EBUSY;
 	err = start(config, job);
 	if (err)
-		a_store_relaxed(&phase, DOWN);
+		a_store_rel(&phase, DOWN);	/* pairs with the next try */
 	else
 		note_sleep(&job->done, FOREVER);
 	return err;

@@ -5,6 +5,10 @@
  *
  * The turn is a semaphore and not a lock: a goroutine that waits for it must
  * give its P up, or the one whose turn it is would wait for that P for ever.
+ *
+ * When the main goroutine returns a turn may be with a goroutine that never
+ * runs again. So then there are turns for everybody, and all find that the
+ * runtime has ended.
  */
 #include <errno.h>
 
@@ -14,6 +18,12 @@
 #include "weft.h"
 
 static a32 turn = { 1 };
+
+static void
+turns_for_all(void)
+{
+	sema_release(&turn, 1u << 30);
+}
 
 /* With the turn: no goroutine but the caller runs in between. */
 static int
@@ -38,10 +48,12 @@ weft_set_procs(int n)
 
 	if (n < 1 || n > PROCS_MAX)
 		return -EINVAL;
+	/* sc: pairs with main_goroutine: it sees this or we see the end */
+	a_store_sc(&sched.on_end, turns_for_all);
 	if (!sched_is_up())
 		return -EPERM;
 	sema_acquire(&turn, WAIT_SEMA);
-	old = resize((uint32_t)n);
+	old = sched_is_up() ? resize((uint32_t)n) : -EPERM;
 	sema_release(&turn, 1);
 	return old;
 }

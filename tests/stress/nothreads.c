@@ -92,6 +92,83 @@ TEST(one_thread_does_it_all)
 	OK(refused > 0);
 }
 
+/*
+ * A thread without a P has counted a spinner and is refused one; another, that
+ * relied on the spinner, has queued a goroutine meanwhile.
+ */
+static weft_waitgroup two;
+static int released, queued;
+
+static void done_two(void) { weft_waitgroup_done(&two); }
+
+static void *
+refused_thread(void *arg)
+{
+	__atomic_store_n(&allowed, 0, __ATOMIC_SEQ_CST);
+	weft_go(done_two);
+	return arg;
+}
+
+static void *
+relying_thread(void *arg)
+{
+	while (!__atomic_load_n(&refused, __ATOMIC_SEQ_CST))
+		usleep(100);
+	__atomic_store_n(&released, 1, __ATOMIC_SEQ_CST);
+	usleep(5000);		/* main waits, its P rests */
+	weft_go(done_two);
+	__atomic_store_n(&queued, 1, __ATOMIC_SEQ_CST);
+	return arg;
+}
+
+static int
+rely(int argc, char **argv)
+{
+	pthread_t a, b;
+
+	(void)argc, (void)argv;
+	weft_waitgroup_add(&two, 2);
+	pthread_create(&b, NULL, relying_thread, NULL);
+	pthread_create(&a, NULL, refused_thread, NULL);
+	while (!__atomic_load_n(&released, __ATOMIC_SEQ_CST))
+		sched_yield();
+	weft_waitgroup_wait(&two);
+	pthread_join(a, NULL);
+	pthread_join(b, NULL);
+	return 7;
+}
+
+TEST(who_relied_is_not_forgotten)
+{
+	weft_config c = { .procs = 2 };
+
+	EQ(weft_run_config(&c, rely, 0, NULL), 7);
+	EQ(queued, 1);
+}
+
+static int
+use_stack(int argc, char **argv)
+{
+	volatile char big[20 << 20];
+
+	(void)argc, (void)argv;
+	for (size_t i = 0; i < sizeof big; i += 4096)
+		big[i] = 1;
+	return 7;
+}
+
+/* A stack of a refused start must not serve a later one that wants more. */
+TEST(second_try_with_a_larger_stack)
+{
+	weft_config c = { .procs = 1, .stack = (8 << 20) - (68 << 10) };
+
+	allowed = 0;
+	EQ(weft_run_config(&c, use_stack, 0, NULL), -EAGAIN);
+	allowed = 1 << 30;
+	c.stack = 60 << 20;
+	EQ(weft_run_config(&c, use_stack, 0, NULL), 7);
+}
+
 static int
 crash(int argc, char **argv)
 {

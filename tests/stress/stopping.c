@@ -3,6 +3,7 @@
  * What stopping the world once got wrong: it forgot work, threads, and that
  * the runtime can end meanwhile.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 
@@ -110,6 +111,59 @@ end_while_stopping(int yields)
 	EQ(weft_run(return_meanwhile, yields, NULL), 7);
 	__atomic_store_n(&quit, 1, __ATOMIC_RELEASE);
 	pthread_join(resizer_thread, NULL);
+}
+
+/* The turn is with a goroutine that never runs again; others wait for it. */
+static int in_goroutine, go_on;
+
+static void
+want_turn(void)
+{
+	__atomic_store_n(&in_goroutine, 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&go_on, __ATOMIC_ACQUIRE))
+		sched_yield();
+	weft_set_procs(4);
+}
+
+static void *
+set_procs_once(void *started)
+{
+	int r;
+
+	__atomic_store_n((int *)started, 1, __ATOMIC_RELEASE);
+	r = weft_set_procs(3);
+	OK(r > 0 || r == -EPERM);
+	return NULL;
+}
+
+static pthread_t queue[3];
+static int started[3];
+
+static int
+return_before_their_turn(int argc, char **argv)
+{
+	(void)argc, (void)argv;
+	weft_go(want_turn);
+	while (!__atomic_load_n(&in_goroutine, __ATOMIC_ACQUIRE))
+		weft_yield();
+	for (int i = 0; i < 3; i++) {
+		pthread_create(&queue[i], NULL, set_procs_once, &started[i]);
+		while (!__atomic_load_n(&started[i], __ATOMIC_ACQUIRE))
+			sched_yield();
+		__atomic_store_n(&go_on, 1, __ATOMIC_RELEASE);
+		for (int k = 0; k < 1000; k++)
+			sched_yield();
+	}
+	return 7;
+}
+
+TEST(end_before_their_turn)
+{
+	weft_config c = { .procs = 2 };
+
+	EQ(weft_run_config(&c, return_before_their_turn, 0, NULL), 7);
+	for (int i = 0; i < 3; i++)
+		pthread_join(queue[i], NULL);
 }
 
 TEST(end_after_10) { end_while_stopping(10); }
