@@ -58,6 +58,10 @@ typedef struct { _Bool v_; } abool;
 #define a_add_relaxed(p, x)	A_AD_(p, x, RELAXED)
 #define a_add_acqrel(p, x)	A_AD_(p, x, ACQ_REL)
 #define a_add_sc(p, x)		A_AD_(p, x, SEQ_CST)
+#define a_or_relaxed(p, x) \
+	__atomic_fetch_or(&(p)->v_, x, __ATOMIC_RELAXED)
+#define a_and_relaxed(p, x) \
+	__atomic_fetch_and(&(p)->v_, x, __ATOMIC_RELAXED)
 #define a_or_sc(p, x)	__atomic_fetch_or(&(p)->v_, x, __ATOMIC_SEQ_CST)
 #define a_and_sc(p, x)	__atomic_fetch_and(&(p)->v_, x, __ATOMIC_SEQ_CST)
 

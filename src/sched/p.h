@@ -18,7 +18,7 @@ struct m;
  *	         idle_get, under sched.lock
  *	IDLE <------------------------------> RUNNING	an M has it
  *	  |     p_idle_put, under sched.lock     |
- *	  |                                      | the M that has it, at a
+ *	  |                                      | who has it, at a
  *	  | world_stop                           | safe point
  *	  +--------------> STOPPED <-------------+
  *	                      |  ^

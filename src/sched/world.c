@@ -42,8 +42,8 @@ ask(struct m *mp)
 
 	note_clear(&sched.stop_note);
 	sched.stop_wait = a_load_relaxed(&sched.procs);
-	/* sc: pairs with nobody: who rests looks under the lock */
-	a_or_sc(&sched.stopping, STOP_WORLD);
+	/* A hint to who polls it; who acts on it looks under the lock. */
+	a_or_relaxed(&sched.stopping, STOP_WORLD);
 	if (mp)
 		world_stopped(mp->pp);
 	while ((pp = p_idle_get()))
@@ -74,8 +74,8 @@ world_end(void)
 	lock_take(&sched.lock);
 	wake = a_load_relaxed(&sched.stopping) & STOP_WORLD &&
 	    sched.stop_wait > 0;
-	/* sc: pairs with nobody: from here on no M takes up a goroutine */
-	a_or_sc(&sched.stopping, STOP_ENDED);
+	/* From here on no M takes up a goroutine. */
+	a_or_relaxed(&sched.stopping, STOP_ENDED);
 	lock_drop(&sched.lock);
 	if (wake)
 		note_wake(&sched.stop_note);
@@ -220,8 +220,7 @@ world_start(void)
 	struct p *pp, *next;
 
 	lock_take(&sched.lock);
-	/* sc: as it was set */
-	a_and_sc(&sched.stopping, ~(uint32_t)STOP_WORLD);
+	a_and_relaxed(&sched.stopping, ~(uint32_t)STOP_WORLD);
 	pp = sort_ps(m_self());
 	lock_drop(&sched.lock);
 	for (; pp; pp = next) {

@@ -169,18 +169,24 @@ GTEST(spawned_by_a_thread, 1)
 
 /* ---- one by one ---- */
 
-/* No processor spawned main: the thread in weft_run did. */
-GTEST(each_processor, 4)
+static void
+come_and_go(int n)
 {
-	weft_stats sum = {0}, s, total;
-	int n = (int)t_scale(5000);
-
 	weft_waitgroup_add(&all, n);
 	for (int i = 0; i < n; i++)
 		OK(weft_go(finish) > 0);
 	weft_waitgroup_wait(&all);
 	while (weft_count() > 1)
 		weft_yield();
+}
+
+/* No processor spawned main: the thread in weft_run did. */
+GTEST(each_processor, 4)
+{
+	weft_stats sum = {0}, s, total;
+	int n = (int)t_scale(5000);
+
+	come_and_go(n);
 	weft_stats_read(&total);
 	for (int i = 0; i < 4; i++) {
 		EQ(weft_stats_read_proc(i, &s), 0);
@@ -218,12 +224,7 @@ GTEST(shrinking_keeps_counts, 8)
 	weft_stats before, after;
 	int n = (int)t_scale(5000);
 
-	weft_waitgroup_add(&all, n);
-	for (int i = 0; i < n; i++)
-		OK(weft_go(finish) > 0);
-	weft_waitgroup_wait(&all);
-	while (weft_count() > 1)
-		weft_yield();
+	come_and_go(n);
 	weft_stats_read(&before);
 	EQ(weft_set_procs(1), 8);
 	weft_stats_read(&after);

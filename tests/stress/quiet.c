@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,13 +72,29 @@ activity(void)
 	return sum;
 }
 
-/* Goroutines settle within a moment; this thread is not one of weft's. */
+/*
+ * Returns when all is quiet: every thread of weft sleeps, and the tenth of a
+ * second is over in which the last of them asks for a deadlock.
+ */
+static void
+settle(void)
+{
+	weft_stats s;
+
+	do {
+		sched_yield();
+		weft_stats_read(&s);
+	} while (s.threads_idle < s.threads);
+	sleep_for(0.5);
+}
+
+/* This thread is not one of weft's. */
 static void *
 watch(void *moved)
 {
 	long before;
 
-	sleep_for(0.5);
+	settle();
 	before = activity();
 	sleep_for(seconds());
 	*(long *)moved = activity() - before;
@@ -115,7 +132,7 @@ static void *
 mark(void *arg)
 {
 	(void)arg;
-	sleep_for(0.5);
+	settle();
 	prctl(PR_GET_DUMPABLE, 1);	/* begin */
 	sleep_for(seconds());
 	prctl(PR_GET_DUMPABLE, 2);	/* end */

@@ -12,14 +12,19 @@
 
 #include <weft.h>
 
+#include "sched.h"
 #include "t.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 TEST(all) { t_skip("the sanitizer has pthread_create"); }
 #else
 
-/* Stands in for libc's: the first so many calls succeed. */
+/*
+ * Stands in for libc's: the first so many calls succeed, the others are
+ * refused, but not before what the test wants to happen meanwhile has.
+ */
 static int allowed = 1 << 30, refused;
+static bool (*meanwhile)(void);
 
 int
 pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *),
@@ -31,7 +36,8 @@ pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *),
 	if (__atomic_fetch_sub(&allowed, 1, __ATOMIC_SEQ_CST) > 0)
 		return real(t, a, fn, arg);
 	__atomic_add_fetch(&refused, 1, __ATOMIC_SEQ_CST);
-	usleep(20000);
+	while (meanwhile && !meanwhile())
+		sched_yield();
 	return EAGAIN;
 }
 
@@ -47,18 +53,34 @@ spawner(void)
 	weft_waitgroup_done(&wg);
 }
 
+static int64_t main_id;
+static int other_waits;
+
+/* Main, which is to ask for it, must not be the one that waits for it. */
+static bool
+stop_was_asked(void)
+{
+	if (weft_self_id() == main_id)
+		return true;
+	__atomic_store_n(&other_waits, 1, __ATOMIC_SEQ_CST);
+	return a_load_relaxed(&sched.stopping) & STOP_WORLD;
+}
+
 /* The world is stopped just while a P waits for a thread that is refused. */
 static int
 stop_meanwhile(int argc, char **argv)
 {
 	(void)argc, (void)argv;
-	while (!__atomic_load_n(&refused, __ATOMIC_SEQ_CST)) {
+	main_id = weft_self_id();
+	meanwhile = stop_was_asked;
+	while (!__atomic_load_n(&other_waits, __ATOMIC_SEQ_CST)) {
 		weft_waitgroup_add(&wg, 1);
 		weft_go(spawner);
 		for (int i = 0; i < 100; i++)
 			sched_yield();
 	}
 	EQ(weft_set_procs(4), 3);
+	meanwhile = NULL;
 	weft_waitgroup_wait(&wg);
 	return 7;
 }
@@ -101,6 +123,12 @@ static int released, queued;
 
 static void done_two(void) { weft_waitgroup_done(&two); }
 
+static bool
+was_queued(void)
+{
+	return __atomic_load_n(&queued, __ATOMIC_SEQ_CST);
+}
+
 static void *
 refused_thread(void *arg)
 {
@@ -113,9 +141,11 @@ static void *
 relying_thread(void *arg)
 {
 	while (!__atomic_load_n(&refused, __ATOMIC_SEQ_CST))
-		usleep(100);
+		sched_yield();
 	__atomic_store_n(&released, 1, __ATOMIC_SEQ_CST);
-	usleep(5000);		/* main waits, its P rests */
+	/* Main will wait, and its P rest; the other is with the refused. */
+	while (a_load_relaxed(&sched.n_idle_p) == 0)
+		sched_yield();
 	weft_go(done_two);
 	__atomic_store_n(&queued, 1, __ATOMIC_SEQ_CST);
 	return arg;
@@ -142,6 +172,7 @@ TEST(who_relied_is_not_forgotten)
 {
 	weft_config c = { .procs = 2 };
 
+	meanwhile = was_queued;
 	EQ(weft_run_config(&c, rely, 0, NULL), 7);
 	EQ(queued, 1);
 }
