@@ -62,6 +62,8 @@ typedef struct { _Bool v_; } abool;
 	__atomic_fetch_or(&(p)->v_, x, __ATOMIC_RELAXED)
 #define a_and_relaxed(p, x) \
 	__atomic_fetch_and(&(p)->v_, x, __ATOMIC_RELAXED)
+#define a_and_acqrel(p, x) \
+	__atomic_fetch_and(&(p)->v_, x, __ATOMIC_ACQ_REL)
 #define a_or_sc(p, x)	__atomic_fetch_or(&(p)->v_, x, __ATOMIC_SEQ_CST)
 #define a_and_sc(p, x)	__atomic_fetch_and(&(p)->v_, x, __ATOMIC_SEQ_CST)
 

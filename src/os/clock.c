@@ -17,6 +17,14 @@ os_now_ns(void)
 	return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
 }
 
+int64_t
+os_left_ns(int64_t when)
+{
+	int64_t now = os_now_ns();
+
+	return when > now ? when - now : 0;
+}
+
 void
 os_sleep_ns(int64_t ns)
 {

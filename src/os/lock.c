@@ -13,32 +13,38 @@
 #include "os.h"
 #include "self.h"
 
-enum { FREE, HELD, SLEEPERS };		/* of a lock */
 enum { NOT_YET, WOKEN, POKED };		/* of a note */
-enum { SPINS = 60 };
+enum {
+	SPINS = 60,
+	OFTEN = 8,			/* a few microseconds ago */
+	TURN_MAX = 4			/* a few microseconds of looking away */
+};
 
 /* The one thread-local object; here because ranks are the lowest user. */
 __thread struct self self_tls
     __attribute__((tls_model("initial-exec"), used));
 
 #ifdef WEFT_DEBUG
-static void
-rank_enter(const struct lock *l)
+void
+lock_rank_enter(const struct lock *l, bool peer)
 {
 	struct self *me = self();
+	uint32_t above = me->ranks >> l->rank;
 
-	if (me->ranks >> l->rank)
+	if (above & (peer ? ~1u : ~0u))
 		fatal("lock rank %d taken under ranks %x", l->rank, me->ranks);
+	must(!peer || above & 1);
 	me->ranks |= 1u << l->rank;
 }
 
-static void
-rank_leave(const struct lock *l)
+void
+lock_rank_leave(const struct lock *l, bool peer)
 {
 	struct self *me = self();
 
 	must(me->ranks & 1u << l->rank);
-	me->ranks &= ~(1u << l->rank);
+	if (!peer)
+		me->ranks &= ~(1u << l->rank);
 }
 
 bool
@@ -47,50 +53,70 @@ lock_held(const struct lock *l)
 	return self()->ranks & 1u << l->rank;
 }
 #else
-static void rank_enter(const struct lock *l) { (void)l; }
-static void rank_leave(const struct lock *l) { (void)l; }
 bool lock_held(const struct lock *l) { (void)l; return true; }
 #endif
 
-static cold void
+void
+lock_look_away(unsigned n)
+{
+	uint64_t start = cpu_cycles();
+
+	while (cpu_cycles() - start < n * cpu_cycles_few_us())
+		cpu_relax();
+}
+
+bool
+lock_fought(void)
+{
+	struct self *me = self();
+	uint64_t now = cpu_cycles();
+	bool often = now - me->contended < OFTEN * cpu_cycles_few_us();
+
+	me->contended = now;
+	return often;
+}
+
+static bool
+take_turns(struct lock *l)
+{
+	if (!lock_fought())
+		return false;
+	for (unsigned n = 1; n <= TURN_MAX; n *= 2) {
+		lock_look_away(n);
+		/* pairs with lock_drop_word */
+		if (a_cas_acq(&l->word, LOCK_FREE, LOCK_HELD)) {
+			lock_fought();
+			return true;
+		}
+	}
+	return false;
+}
+
+cold void
 lock_take_slow(struct lock *l)
 {
+	if (take_turns(l))
+		return;
 	for (int i = 0; i < SPINS; i++) {
-		/* pairs with lock_drop */
-		if (a_load_relaxed(&l->word) == FREE &&
-		    a_cas_acq(&l->word, FREE, HELD))
+		/* pairs with lock_drop_word */
+		if (a_load_relaxed(&l->word) == LOCK_FREE &&
+		    a_cas_acq(&l->word, LOCK_FREE, LOCK_HELD))
 			return;
 		cpu_relax();
 	}
 	/*
 	 * From here on we cannot know whether we are the last sleeper, so we
 	 * take it with SLEEPERS: at worst one wake too many. Pairs with
-	 * lock_drop.
+	 * lock_drop_word.
 	 */
-	while (a_xchg_acq(&l->word, SLEEPERS) != FREE)
-		os_futex_wait(&l->word, SLEEPERS, FOREVER);
+	while (a_xchg_acq(&l->word, LOCK_SLEEPERS) != LOCK_FREE)
+		os_futex_wait(&l->word, LOCK_SLEEPERS, FOREVER);
 }
 
-void
-lock_take(struct lock *l)
+cold void
+lock_wake(struct lock *l)
 {
-	rank_enter(l);
-	/* pairs with lock_drop */
-	if (unlikely(!a_cas_acq(&l->word, FREE, HELD)))
-		lock_take_slow(l);
-}
-
-void
-lock_drop(struct lock *l)
-{
-	uint32_t was;
-
-	rank_leave(l);
-	/* pairs with lock_take */
-	was = a_xchg_rel(&l->word, FREE);
-	check(was != FREE);
-	if (unlikely(was == SLEEPERS))
-		os_futex_wake(&l->word, 1);
+	os_futex_wake(&l->word, 1);
 }
 
 void
@@ -122,8 +148,11 @@ note_poke(struct note *n)
 enum note_end
 note_wait(struct note *n, int64_t timeout_ns)
 {
-	int64_t end = timeout_ns < 0 ? 0 : os_now_ns() + timeout_ns;
+	int64_t end;
 
+	if (timeout_ns < 0 ||
+	    __builtin_add_overflow(os_now_ns(), timeout_ns, &end))
+		end = INT64_MAX;
 	for (;;) {
 		int64_t left = FOREVER;
 
@@ -132,11 +161,8 @@ note_wait(struct note *n, int64_t timeout_ns)
 			return NOTE_WOKEN;
 		if (a_cas_acq(&n->word, POKED, NOT_YET))
 			return NOTE_POKED;
-		if (timeout_ns >= 0) {
-			left = end - os_now_ns();
-			if (left <= 0)
-				return NOTE_TIMEOUT;
-		}
+		if (end != INT64_MAX && (left = os_left_ns(end)) == 0)
+			return NOTE_TIMEOUT;
 		os_futex_wait(&n->word, NOT_YET, left);
 	}
 }

@@ -26,8 +26,93 @@ struct lock {
 
 #define LOCK_INIT(r) { .rank = (r) }
 
-void lock_take(struct lock *l);
-void lock_drop(struct lock *l);
+/*
+ * Debug builds: the rank of a lock that is taken is higher than that of any
+ * held; `peer` locks are of one rank, in the order of their addresses.
+ */
+#ifdef WEFT_DEBUG
+void lock_rank_enter(const struct lock *l, bool peer);
+void lock_rank_leave(const struct lock *l, bool peer);
+#else
+static inline void
+lock_rank_enter(const struct lock *l, bool peer)
+{
+	(void)l, (void)peer;
+}
+
+static inline void
+lock_rank_leave(const struct lock *l, bool peer)
+{
+	(void)l, (void)peer;
+}
+#endif
+
+enum { LOCK_FREE, LOCK_HELD, LOCK_SLEEPERS };
+
+void lock_take_slow(struct lock *l);
+void lock_wake(struct lock *l);
+
+static always_inline void
+lock_take_word(struct lock *l)
+{
+	/* pairs with lock_drop_word */
+	if (unlikely(!a_cas_acq(&l->word, LOCK_FREE, LOCK_HELD)))
+		lock_take_slow(l);
+}
+
+/* After the exchange the lock may be gone: who got it may have freed it. */
+static always_inline void
+lock_drop_word(struct lock *l)
+{
+	/* pairs with lock_take_word */
+	if (unlikely(a_xchg_rel(&l->word, LOCK_FREE) == LOCK_SLEEPERS))
+		lock_wake(l);
+}
+
+static inline void
+lock_take(struct lock *l)
+{
+	lock_rank_enter(l, false);
+	lock_take_word(l);
+}
+
+static inline void
+lock_drop(struct lock *l)
+{
+	lock_rank_leave(l, false);
+	lock_drop_word(l);
+}
+
+/*
+ * A further lock of a rank that is held already; dropped before, or after, the
+ * first of them is dropped with lock_drop.
+ */
+static inline void
+lock_take_peer(struct lock *l)
+{
+	lock_rank_enter(l, true);
+	lock_take_word(l);
+}
+
+static inline void
+lock_drop_peer(struct lock *l)
+{
+	lock_rank_leave(l, true);
+	lock_drop_word(l);
+}
+
+/*
+ * For whoever finds a word taken that others guard something with: true if
+ * this thread did so a few microseconds ago, too. Then cores fight for it, and
+ * looking at it, or getting it for a single operation, costs both far more
+ * than the operation. Better to leave it to the other for a few microseconds,
+ * in which it does hundreds of them, and then do the same to it. (Four
+ * producers and four consumers of one channel on two cores: 55 ns an element
+ * became 10.)
+ */
+bool lock_fought(void);
+/* Waits n times about as long, and looks at nothing. */
+void lock_look_away(unsigned n);
 
 /* For checks: true if this thread holds a lock of that rank (or no debug). */
 bool lock_held(const struct lock *l);

@@ -8,6 +8,11 @@
 
 enum lockrank {
 	RANK_SEMA,		/* wait/sema.c: one bucket of waiters */
+	RANK_CONTEXT,		/* wait/context.c: one tree of contexts */
+	RANK_TICK,		/* wait/tick.c: one timer of a user */
+	RANK_TIMER,		/* work/timer.c: the heap of one P */
+	RANK_CHAN,		/* wait/chan.c: one channel, or several in the
+				 * order of their addresses */
 	RANK_SCHED,		/* sched/sched.h: idle Ps, Ms, global queue */
 	RANK_GFREE,		/* work/g.c: dead Gs of all Ps */
 	RANK_STACK,		/* mem/stack.c: free stacks of a size */

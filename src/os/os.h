@@ -61,6 +61,8 @@ long os_map_limit(void);
 /* ---- clock.c ---- */
 
 int64_t os_now_ns(void);		/* monotonic */
+/* How long until then, 0 if it was; any time, also a nonsensical one. */
+int64_t os_left_ns(int64_t when);
 /* Sleeps about so long; a signal may cut it short. */
 void os_sleep_ns(int64_t ns);
 
