@@ -66,7 +66,7 @@ typedef struct weft_config {
 				 * mask, or fewer if a cgroup quota says so */
 	int max_threads;	/* threads weft may make; default 10000 */
 	size_t stack;		/* usable bytes of a goroutine's stack; default
-				 * 188 KiB; 4 KiB .. 1 GiB - 68 KiB */
+				 * 192 KiB; 4 KiB .. 1 GiB - 64 KiB */
 } weft_config;
 
 /*

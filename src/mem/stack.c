@@ -40,13 +40,17 @@ static a32 split_budget;		/* mprotect guards still allowed */
 static bool light_guards;		/* constant after init */
 int stack_default_class;		/* constant after init */
 
-/* 16 and 32 KiB for those who want many small ones, then powers of two. */
+/*
+ * 16 and 32 KiB for those who want many small ones, then powers of two, and a
+ * page: at a power of two the first pages of all stacks would share a few sets
+ * of the TLB. (A chain of 1500 goroutines: 49 ns a hop became 35.)
+ */
 static size_t
 reservation(int class)
 {
 	if (class < 2)
 		return STACK_EXTRA_BYTES + ((size_t)16 * 1024 << class);
-	return (size_t)128 * 1024 << (class - 2);
+	return ((size_t)128 * 1024 << (class - 2)) + PAGE;
 }
 
 size_t

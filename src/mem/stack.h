@@ -21,11 +21,11 @@ enum {
 	STACK_GUARD_BYTES = 64 * 1024,
 	STACK_TOP_BYTES = 4096,	/* header and staggering, at most */
 	STACK_EXTRA_BYTES = STACK_GUARD_BYTES + STACK_TOP_BYTES,
-	STACK_CLASSES = 16,	/* reservations of 84 KiB ... 1 GiB */
+	STACK_CLASSES = 16,	/* reservations of 84 KiB ... 1 GiB + 4 KiB */
 	STACK_MIN_BYTES = 4096,
-	STACK_DEFAULT_BYTES = 256 * 1024 - STACK_EXTRA_BYTES
+	STACK_DEFAULT_BYTES = (256 - 64) * 1024
 };
-#define STACK_MAX_BYTES (((size_t)1 << 30) - STACK_EXTRA_BYTES)
+#define STACK_MAX_BYTES (((size_t)1 << 30) - STACK_GUARD_BYTES)
 
 /* How the guard of a stack works. */
 enum guard {

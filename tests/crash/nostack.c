@@ -47,7 +47,7 @@ use_up(void)
 		weft_yield();
 }
 
-DIES(refused, 1, "out of memory: no stack of 192512 bytes for goroutine")
+DIES(refused, 1, "out of memory: no stack of 196608 bytes for goroutine")
 {
 	use_up();
 }

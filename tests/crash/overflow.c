@@ -81,7 +81,7 @@ DIES(recursion_on_four, 4, "overflowed its stack of 16384 bytes")
 	small_recursion();
 }
 
-DIES(recursion_default, 1, "overflowed its stack of 192512 bytes")
+DIES(recursion_default, 1, "overflowed its stack of 196608 bytes")
 {
 	weft_go(recurse);
 	wait_for_ever();
@@ -105,7 +105,7 @@ DIES(array_named, 1, "\"wide\" (large_array, spawned at " __FILE__ ":")
 	wait_for_ever();
 }
 
-DIES(array_default, 1, "overflowed its stack of 192512 bytes")
+DIES(array_default, 1, "overflowed its stack of 196608 bytes")
 {
 	weft_go(fixed_array);
 	wait_for_ever();
