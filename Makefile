@@ -126,9 +126,10 @@ $(B)/weft.pc: Makefile FORCE
 	    'Libs: -L$${prefix}/lib -lweft -pthread' > $@
 
 install: all
-	install -d $(DESTDIR)$(PREFIX)/include \
+	install -d $(DESTDIR)$(PREFIX)/include/weft \
 	    $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	install -m 644 include/weft.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 include/weft/*.h $(DESTDIR)$(PREFIX)/include/weft
 	install -m 644 $(LIBA) $(DESTDIR)$(PREFIX)/lib
 	install -m 755 $(LIBSO).$(SO_MAJOR) $(DESTDIR)$(PREFIX)/lib
 	ln -sf libweft.so.$(SO_MAJOR) $(DESTDIR)$(PREFIX)/lib/libweft.so
