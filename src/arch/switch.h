@@ -74,6 +74,17 @@ frame_reset_fpctl(void)
 	fpctl_write(FPCTL_DEFAULT);
 }
 
+/* Has the end of its stack sent for. The frame may be anything by now. */
+static inline void
+frame_fetch(const struct frame *f)
+{
+	const char *sp = f->sp;
+
+	__builtin_prefetch(sp, 1);
+	__builtin_prefetch(sp + CACHE_LINE, 1);
+	__builtin_prefetch(sp + 2 * CACHE_LINE, 1);
+}
+
 static inline void
 frame_make(struct frame *f, void *sp)
 {

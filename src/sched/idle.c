@@ -223,8 +223,8 @@ give_up(struct m *mp)
  * not wake us meanwhile (then a P is on its way to us) and one is idle (if
  * not, they are all busy, and look for themselves).
  */
-static bool
-take_back(struct m *mp)
+bool
+idle_take_back(struct m *mp)
 {
 	struct p *pp = NULL;
 
@@ -240,16 +240,38 @@ take_back(struct m *mp)
 	return true;
 }
 
+/* Switches of all Ps but ours: does it change, goroutines come and go. */
+static uint64_t
+activity(struct m *mp)
+{
+	uint32_t procs = a_load_relaxed(&sched.procs);
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < procs; i++)
+		if (p_at(i) != mp->pp)
+			sum += a_load_relaxed(&p_at(i)->stats.switches);
+	return sum;
+}
+
 /*
- * A spinner that found only queues whose owners keep up: naps and looks
- * again. It stays counted, with its P, so that who queues does not wake
- * others for what is not worth fetching.
+ * A spinner that found only queues whose owners keep up, or none at all while
+ * others switch: naps and looks again. It stays counted, with its P, so that
+ * who queues does not wake others for what is not worth fetching. (Two that
+ * hand something back and forth would else wake a thread every few
+ * microseconds, each time for nothing.) So a goroutine that is worth fetching
+ * waits for at most a nap.
  */
 static bool
 nap(struct m *mp)
 {
-	if (!mp->spinning || !work_anywhere())
+	uint64_t active;
+
+	if (!mp->spinning)
 		return false;
+	active = activity(mp);
+	if (active == mp->active && !work_anywhere())
+		return false;
+	mp->active = active;
 	os_sleep_ns(NAP_NS);
 	return true;
 }
@@ -263,7 +285,7 @@ idle_rest(struct m *mp)
 	if (mp->spinning)
 		uncount(mp);
 	if (work_anywhere()) {
-		if (take_back(mp))
+		if (idle_take_back(mp))
 			return true;
 		/*
 		 * A P is on its way to us, maybe with work of its own, or all

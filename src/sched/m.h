@@ -30,6 +30,7 @@ enum { DOUBTS = 3 };
 /* What the context that follows does with the goroutine that left. */
 enum after {
 	AFTER_YIELD,		/* queue it */
+	AFTER_DROP,		/* drop the lock unlock_arg */
 	AFTER_PARK,		/* call unlockf; false: it is next */
 	AFTER_EXIT		/* bury it */
 };
@@ -41,6 +42,7 @@ struct m {
 	struct g *curg;		/* the goroutine it runs, or NULL on g0 */
 	bool spinning;		/* counted in sched.n_spinning */
 	uint8_t doubts;		/* times to ask for a deadlock again */
+	uint64_t active;	/* see nap */
 
 	/* itself only, from one context to the next across a switch */
 	struct g *left;		/* who left, NULL if nobody */

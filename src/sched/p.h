@@ -47,14 +47,22 @@ struct p {
 	/* the M that has it */
 	uint64_t fair_at;	/* value of stats.switches at which it is the
 				 * global queue's turn */
-	uint32_t next_run;	/* runnext taken in a row */
+	uint32_t next_run;	/* runnext and newborns taken in a row */
+	uint32_t old_turns;	/* see pick_oldest */
+	uint64_t nest_turn;	/* of the nest's oldest, in cycles */
+	uint64_t spawn_at;	/* stats.switches at the last spawn */
+	uint32_t spawn_run;	/* spawns since the last switch */
 	uint32_t alone;		/* yields that found nobody else */
 	uint32_t turns;		/* of the global queue */
 	bool roam;		/* look at other Ps before own queue */
+	uint64_t roamed;	/* by time, in cycles */
 	struct rand rand;
 	struct gcache gs;
 	struct stack_cache stacks;
 	struct pstats stats;
+
+	/* thieves, atomic: stats.switches when one last looked */
+	a64 watched cache_aligned;
 
 	struct runq q;		/* see there */
 } cache_aligned;

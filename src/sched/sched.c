@@ -9,39 +9,20 @@
  * therefore begins with arrive(). Before the commit only the own runnext and
  * ring are consulted: a search with the lock of a parking goroutine held could
  * run into that lock.
- *
- * The order of the search, as in Go: every 61st time the global queue first,
- * so that two goroutines that keep waking each other cannot starve it; own
- * runnext, own ring; a batch of the global queue; the network (when there is
- * one); other Ps. `runnext` is passed over after 16 in a row while the ring
- * has something: a chain of spawns cannot starve the ring. Now and then a busy
- * P roams, that is, looks at other Ps before its own queue: one of them may be
- * stuck in a goroutine that does not come back, with others behind it.
  */
 #include "sched.h"
 
 #include "fatal.h"
 #include "hard.h"
-#include "insn.h"
+#include "pick.h"
+#include "search.h"
 #include "weft.h"
 
 enum {
-	FAIR_EVERY = 61,
-	ROAM_EVERY = 16,		/* turns of the global queue */
-	NEXT_RUN_MAX = 16,
-	READY_LOCAL_MAX = 8,
-	STEAL_AT_ONCE = RUNQ_HALF,	/* a queue that is too long anyway */
-	STEAL_PATIENCE_NS = 5000,
-	STEAL_PAUSES = 16		/* between two looks: some 0.2 us */
+	READY_LOCAL_MAX = 32
 };
 
 struct sched sched = { .lock = LOCK_INIT(RANK_SCHED) };
-
-static bool
-stop_asked(void)
-{
-	return a_load_relaxed(&sched.stopping) != 0;
-}
 
 /* ---- queueing ---- */
 
@@ -66,6 +47,20 @@ put_last(struct p *pp, struct g *gp)
 		put_overflow(pp, gp);
 }
 
+/* The nest cannot grow: half of it and gp go to the global queue. */
+static cold void
+nest_overflow(struct p *pp, struct g *gp)
+{
+	struct glist l = {0};
+
+	runq_halve_nest(&pp->q, &l);
+	glist_push(&l, gp);
+	a_bump(&pp->stats.overflows, 1);
+	lock_take(&sched.lock);
+	globq_put(&sched.globq, &l);
+	lock_drop(&sched.lock);
+}
+
 static inline void
 put_next(struct p *pp, struct g *gp)
 {
@@ -78,26 +73,38 @@ put_next(struct p *pp, struct g *gp)
 		put_last(pp, gp);
 }
 
+/* A thread without a P queues a goroutine. */
+static cold void
+put_global(struct g *gp)
+{
+	lock_take(&sched.lock);
+	globq_put_one(&sched.globq, gp);
+	lock_drop(&sched.lock);
+}
+
 void
 sched_submit(struct g *gp)
 {
 	struct m *mp = m_self();
 
-	if (likely(mp && mp->pp)) {
-		put_next(mp->pp, gp);
-	} else {
-		lock_take(&sched.lock);
-		globq_put_one(&sched.globq, gp);
-		lock_drop(&sched.lock);
-	}
+	if (unlikely(!mp || !mp->pp))
+		put_global(gp);
+	else if (unlikely(!nest_push(&mp->pp->q.nest, gp)))
+		nest_overflow(mp->pp, gp);
 	idle_wake();
 }
 
 void
 sched_ready(struct g *gp)
 {
+	struct m *mp = m_self();
+
 	g_set(gp, G_WAITING, G_RUNNABLE);
-	sched_submit(gp);
+	if (likely(mp && mp->pp))
+		put_next(mp->pp, gp);
+	else
+		put_global(gp);
+	idle_wake();
 }
 
 /*
@@ -123,6 +130,8 @@ sched_ready_list(struct glist *l)
 		lock_take(&sched.lock);
 		globq_put(&sched.globq, l);
 		lock_drop(&sched.lock);
+		if (mp && mp->pp)
+			mp->pp->fair_at = 0;	/* soon, here too */
 	}
 	idle_wake();
 }
@@ -184,6 +193,9 @@ arrive(struct m *mp, struct san *me)
 		put_last(mp->pp, gp);
 		/* It was on no queue for a moment: who rested then missed it */
 		idle_wake();
+	} else if (mp->after == AFTER_DROP) {
+		hard_pause();
+		lock_drop(mp->unlock_arg);
 	} else if (mp->after == AFTER_PARK) {
 		commit_park(mp, gp);
 	} else {
@@ -227,47 +239,6 @@ make_current(struct m *mp, struct p *pp, struct g *gp)
 	a_bump(&pp->stats.switches, 1);
 }
 
-/* Is it the global queue's turn? And it had its turn. */
-static inline bool
-fair_turn(struct p *pp)
-{
-	return a_load_relaxed(&pp->stats.switches) >= pp->fair_at;
-}
-
-static inline void
-fair_done(struct p *pp)
-{
-	pp->fair_at = a_load_relaxed(&pp->stats.switches) + FAIR_EVERY;
-}
-
-/*
- * The next goroutine this P has at hand, without searching further; NULL if
- * g0 must look: nothing here, the global queue's turn, or a stop asked for.
- */
-static inline struct g *
-pick_local(struct p *pp)
-{
-	struct g *gp;
-
-	if (unlikely(stop_asked()))
-		return NULL;
-	if (unlikely(fair_turn(pp))) {
-		if (++pp->turns % ROAM_EVERY == 0)
-			pp->roam = true;
-		if (pp->roam || globq_len(&sched.globq))
-			return NULL;	/* g0 takes it from there */
-		fair_done(pp);
-	}
-	if (runq_peek_next(&pp->q) && pp->next_run < NEXT_RUN_MAX &&
-	    (gp = runq_take_next(&pp->q))) {
-		pp->next_run++;
-		return gp;
-	}
-	pp->next_run = 0;
-	gp = runq_get(&pp->q);
-	return gp ? gp : runq_take_next(&pp->q);
-}
-
 /*
  * Leaves the current goroutine for `next`, or for g0 if that is NULL. Returns
  * when somebody resumes it, maybe on another M.
@@ -294,19 +265,35 @@ leave(struct m *mp, struct g *gp, struct g *next, enum after after)
 	arrive(m_self(), &gp->san);
 }
 
+static always_inline void
+park(struct m *mp, enum wait_reason reason, enum after after)
+{
+	struct g *gp = mp->curg;
+
+	a_store_relaxed(&gp->reason, (uint8_t)reason);
+	g_set(gp, G_RUNNING, G_WAITING);
+	a_bump(&mp->pp->stats.parks, 1);
+	leave(mp, gp, pick_local(mp->pp), after);
+}
+
 void
 sched_park(bool (*unlockf)(struct g *gp, void *arg), void *arg,
     enum wait_reason reason)
 {
 	struct m *mp = m_self();
-	struct g *gp = mp->curg;
 
-	a_store_relaxed(&gp->reason, (uint8_t)reason);
-	g_set(gp, G_RUNNING, G_WAITING);
 	mp->unlockf = unlockf;
 	mp->unlock_arg = arg;
-	a_bump(&mp->pp->stats.parks, 1);
-	leave(mp, gp, pick_local(mp->pp), AFTER_PARK);
+	park(mp, reason, AFTER_PARK);
+}
+
+void
+sched_park_drop(struct lock *l, enum wait_reason reason)
+{
+	struct m *mp = m_self();
+
+	mp->unlock_arg = l;
+	park(mp, reason, AFTER_DROP);
 }
 
 /*
@@ -409,147 +396,12 @@ goroutine_main(struct frame *f)
 	}
 }
 
-/* ---- searching, on g0 ---- */
-
-static struct g *
-global_get(struct p *pp, bool batch)
-{
-	struct g *gp;
-
-	if (!globq_len(&sched.globq))
-		return NULL;
-	lock_take(&sched.lock);
-	gp = batch ? globq_get_batch(&sched.globq, &pp->q,
-	    a_load_relaxed(&sched.procs)) : globq_get(&sched.globq);
-	lock_drop(&sched.lock);
-	return gp;
-}
-
-/* Takes half of the victim's ring, or its runnext if that is all. */
-static struct g *
-steal_now(struct p *pp, struct p *victim)
-{
-	uint32_t n;
-	struct g *gp = runq_steal(&pp->q, &victim->q, &n);
-
-	if (!gp) {
-		gp = runq_peek_next(&victim->q);
-		n = 1;
-		if (!gp || !runq_steal_next(&victim->q, gp))
-			return NULL;
-	}
-	a_bump(&pp->stats.steals, 1);
-	a_bump(&pp->stats.stolen, n);
-	return gp;
-}
-
-/*
- * Watches a victim's queue: true if something that is queued now is still
- * queued a few microseconds later. Then it is worth fetching. If its owner is
- * through with it by then, fetching it would have cost both cores more than
- * running it: each goroutine taken means lines dragged over and back, about
- * 0.2 us each where cores are far apart. (Measured with goroutines that do
- * nothing: 150 ns a spawn with an eager thief, 35 with a patient one.)
- */
-static bool
-owner_is_slow(struct p *victim)
-{
-	struct g *next = runq_peek_next(&victim->q);
-	uint32_t tail = runq_tail(&victim->q);
-	int64_t end = os_now_ns() + STEAL_PATIENCE_NS;
-
-	do {
-		for (int i = 0; i < STEAL_PAUSES; i++)
-			cpu_relax();
-		if (runq_taken(&victim->q, tail) &&
-		    (!next || runq_peek_next(&victim->q) != next))
-			return false;
-		if (stop_asked())
-			return false;
-	} while (os_now_ns() < end);
-	return true;
-}
-
-/* Spinning. Looks at every other P that is not idle, in random order. */
-static struct g *
-steal(struct p *pp)
-{
-	struct order o = order_start(&sched.order, rand_next(&pp->rand));
-
-	for (; order_more(&o); order_next(&o)) {
-		struct p *victim = p_at(o.pos);
-		struct g *gp;
-
-		if (stop_asked())
-			return NULL;
-		if (victim == pp || p_is_idle(o.pos) ||
-		    runq_empty(&victim->q))
-			continue;
-		if (runq_len(&victim->q) < STEAL_AT_ONCE && !HARD_ON &&
-		    !owner_is_slow(victim))
-			continue;
-		gp = steal_now(pp, victim);
-		if (gp)
-			return gp;
-	}
-	return NULL;
-}
-
-/*
- * One look at everything, in order. P held. (Expired timers of this P belong
- * first, and the network between the global queue and other Ps.)
- */
-static struct g *
-search(struct m *mp)
-{
-	struct p *pp = mp->pp;
-	struct g *gp = NULL;
-
-	if (fair_turn(pp)) {
-		fair_done(pp);
-		gp = global_get(pp, false);
-	}
-	if (!gp && pp->roam && runq_len(&pp->q) <= RUNQ_HALF &&
-	    idle_start_spinning(mp))
-		gp = steal(pp);
-	pp->roam = false;
-	if (!gp)
-		gp = runq_take_next(&pp->q);
-	if (!gp)
-		gp = runq_get(&pp->q);
-	if (!gp)
-		gp = global_get(pp, true);
-	if (!gp && idle_start_spinning(mp))
-		gp = steal(pp);
-	return gp;
-}
-
-/* P held on entry and exit; it may be another one. NULL: the M shall end. */
-static struct g *
-find_runnable(struct m *mp)
-{
-	for (;;) {
-		struct g *gp;
-
-		if (stop_asked()) {
-			if (!world_rest(mp))
-				return NULL;
-			continue;
-		}
-		gp = search(mp);
-		if (gp)
-			return gp;
-		if (!stop_asked() && !idle_rest(mp))
-			return NULL;
-	}
-}
-
 void
 sched_loop(struct m *mp)
 {
 	struct g *gp;
 
-	while ((gp = find_runnable(mp))) {
+	while ((gp = search_find(mp))) {
 		if (mp->spinning)
 			idle_stop_spinning(mp);
 		make_current(mp, mp->pp, gp);

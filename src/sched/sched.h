@@ -88,12 +88,15 @@ p_at(uint32_t id)
 void sched_park(bool (*unlockf)(struct g *gp, void *arg), void *arg,
     enum wait_reason reason);
 
+/* The same with a lock to release, and no second thought: the usual case. */
+void sched_park_drop(struct lock *l, enum wait_reason reason);
+
 /* Makes a WAITING goroutine runnable, next on this P. Any thread. */
 void sched_ready(struct g *gp);
 /* The same for a list of them, in order, at the price of one. */
 void sched_ready_list(struct glist *l);
 
-/* Queues a goroutine that was just made RUNNABLE, as sched_ready does. */
+/* Queues a goroutine that was just made, and is RUNNABLE. Any thread. */
 void sched_submit(struct g *gp);
 
 /*
@@ -135,6 +138,11 @@ void idle_stop_spinning(struct m *mp);
  * with a P again (and maybe nothing to do), false if the M shall end.
  */
 bool idle_rest(struct m *mp);
+/*
+ * There is work after all: this M, on the idle list, gets a P again and spins.
+ * False if none is idle, or another one is on its way.
+ */
+bool idle_take_back(struct m *mp);
 
 /* sched.lock held. */
 void p_idle_put(struct p *pp);

@@ -25,14 +25,31 @@ own_p(void)
 	return mp ? mp->pp : NULL;
 }
 
-enum { SPAWN_AHEAD = 64 };
+enum {
+	SPAWN_RUN = 64,		/* as many as run before the spawner does */
+	SPAWN_AHEAD = 64
+};
+
+/* Has the caller spawned many since it last let others run? */
+static bool
+runs_ahead(struct p *pp)
+{
+	uint64_t switches = a_load_relaxed(&pp->stats.switches);
+
+	if (pp->spawn_at != switches) {
+		pp->spawn_at = switches;
+		pp->spawn_run = 0;
+	}
+	return ++pp->spawn_run > SPAWN_RUN &&
+	    nest_len(&pp->q.nest) >= SPAWN_AHEAD;
+}
 
 static void
 make_room(void)
 {
 	struct m *mp = m_self();
 
-	if (mp && mp->curg && unlikely(runq_len(&mp->pp->q) >= SPAWN_AHEAD ||
+	if (mp && mp->curg && unlikely(runs_ahead(mp->pp) ||
 	    a_load_relaxed(&sched.stopping)))
 		sched_yield_now();
 }
@@ -78,17 +95,24 @@ prepare(const weft_opt *opt, const weft_site *site, void (*fn)(void *),
 	return 0;
 }
 
-/* Queues the new goroutine. It may be gone when this returns: id first. */
-static int64_t
-publish(struct g *gp)
+static void
+count(void)
 {
-	int64_t id = g_id(gp);
 	struct p *pp = own_p();
 
 	if (pp)
 		a_bump(&pp->stats.spawned, 1);
 	else
 		a_add_relaxed(&sched.spawned_any, 1);
+}
+
+/* Queues the new goroutine. It may be gone when this returns: id first. */
+static int64_t
+publish(struct g *gp)
+{
+	int64_t id = g_id(gp);
+
+	count();
 	g_set(gp, G_DEAD, G_RUNNABLE);
 	sched_submit(gp);
 	if (hard_coin())

@@ -27,6 +27,20 @@ runq_drain(struct runq *q, struct glist *out)
 		glist_push(out, gp);
 	while ((gp = runq_get(q)))
 		glist_push(out, gp);
+	while ((gp = nest_pop(&q->nest)))
+		glist_push(out, gp);
+}
+
+void
+runq_halve_nest(struct runq *q, struct glist *out)
+{
+	for (uint32_t n = nest_len(&q->nest) / 2; n > 0; n--) {
+		struct g *gp = nest_take(&q->nest);
+
+		if (!gp)
+			break;		/* thieves came first */
+		glist_push(out, gp);
+	}
 }
 
 /*
@@ -80,6 +94,26 @@ runq_steal(struct runq *mine, struct runq *victim, uint32_t *n)
 	return gp;
 }
 
+/* One at a time: the owner may pop any but the one at the top. */
+struct g *
+runq_steal_nest(struct runq *mine, struct runq *victim, uint32_t *n)
+{
+	uint32_t want = (nest_len(&victim->nest) + 1) / 2;
+	struct g *first = NULL, *gp;
+
+	if (want > NEST_GRAB)
+		want = NEST_GRAB;
+	if (want > nest_size(&mine->nest) - nest_len(&mine->nest))
+		want = 1;
+	for (*n = 0; *n < want && (gp = nest_take(&victim->nest)); ++*n) {
+		if (!first)
+			first = gp;
+		else
+			must(nest_push(&mine->nest, gp));
+	}
+	return first;
+}
+
 bool
 runq_steal_next(struct runq *victim, struct g *gp)
 {
@@ -114,6 +148,8 @@ runq_taken(struct runq *q, uint32_t tail)
 bool
 runq_empty(struct runq *q)
 {
+	if (!nest_empty(&q->nest))
+		return false;
 	for (;;) {
 		/* sc: pair with runq_put and runq_swap_next, see idle.c */
 		uint32_t head = a_load_sc(&q->head);
@@ -158,15 +194,16 @@ globq_get(struct globq *q)
 }
 
 struct g *
-globq_get_batch(struct globq *q, struct runq *mine, uint32_t procs)
+globq_get_batch(struct globq *q, struct runq *mine, uint32_t procs,
+    uint32_t more)
 {
-	uint32_t n = q->list.n / procs + 1;
+	uint32_t n = q->list.n / procs;
 	struct g *first = glist_pop(&q->list), *gp;
 
-	check(runq_len(mine) == 0);
-	if (n > RUNQ_HALF)
-		n = RUNQ_HALF;
-	while (--n > 0 && (gp = glist_pop(&q->list)))
+	check(runq_len(mine) + more <= RUNQ_SIZE);
+	if (n > more)
+		n = more;
+	while (n-- > 0 && (gp = glist_pop(&q->list)))
 		must(runq_put_quiet(mine, gp));
 	globq_count(q);
 	return first;

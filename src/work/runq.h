@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where runnable goroutines wait: a ring and one slot a P, and the global
- * queue.
+ * Where runnable goroutines wait: a ring, one slot and a nest a P, and the
+ * global queue.
  *
  * The ring has one producer, its owner, and many consumers: the owner and
  * thieves. `tail` counts goroutines ever put, by the owner; `head` counts
@@ -9,8 +9,9 @@
  * A slot is written only while it is outside of head..tail, and whoever moved
  * head past a slot has read it before, so a goroutine is taken exactly once.
  *
- * `runnext` is the goroutine to run next: the one made or woken last, whose
- * data is hot. The owner exchanges it, a thief may take it as a last resort.
+ * `runnext` is the goroutine to run next: the one woken last, whose data is
+ * hot. The owner exchanges it, a thief may take it as a last resort. Those
+ * that never ran are in the nest, see there.
  *
  * Rejected: plain stores instead of locked instructions while there is only
  * one P. Tried: no difference to a yield.
@@ -22,10 +23,13 @@
 #include "g.h"
 #include "hard.h"
 #include "lock.h"
+#include "nest.h"
 
 enum {
 	RUNQ_SIZE = 256,	/* a power of two */
-	RUNQ_HALF = RUNQ_SIZE / 2
+	RUNQ_HALF = RUNQ_SIZE / 2,
+	RUNQ_LONG = 16,
+	NEST_GRAB = 32
 };
 
 struct runq {
@@ -36,6 +40,7 @@ struct runq {
 	/* any thread, atomic */
 	APTR(struct g) next;
 	APTR(struct g) ring[RUNQ_SIZE] cache_aligned;
+	struct nest nest;
 };
 
 /* What must hold whenever the owner looks. */
@@ -117,6 +122,22 @@ runq_take_next(struct runq *q)
 	return gp;
 }
 
+/*
+ * A long ring is full of goroutines that have waited long: has the records of
+ * those that come soon, and then the ends of their stacks, sent for. (A hint:
+ * a slot may be taken meanwhile, but records are never given back.)
+ */
+static inline void
+runq_fetch(struct runq *q, uint32_t head)
+{
+	struct g *soon = a_load_relaxed(&q->ring[(head + 3) % RUNQ_SIZE]);
+	struct g *later = a_load_relaxed(&q->ring[(head + 6) % RUNQ_SIZE]);
+
+	__builtin_prefetch(later, 1);
+	__builtin_prefetch(&later->frame, 1);
+	frame_fetch(&soon->frame);
+}
+
 /* Owner only. Takes the ring's oldest; NULL if there is none. */
 static inline struct g *
 runq_get(struct runq *q)
@@ -130,6 +151,8 @@ runq_get(struct runq *q)
 		if (head == tail)
 			return NULL;
 		gp = a_load_relaxed(&q->ring[head % RUNQ_SIZE]);
+		if (unlikely(tail - head > RUNQ_LONG && !SAN_ON))
+			runq_fetch(q, head);
 		hard_pause();
 		/* pairs with runq_fill: the slot has been read */
 		if (likely(a_cas_acqrel(&q->head, head, head + 1)))
@@ -139,6 +162,8 @@ runq_get(struct runq *q)
 
 /* Owner only, ring full: appends half of it, oldest first, to a list. */
 void runq_halve(struct runq *q, struct glist *out);
+/* The same for the nest. */
+void runq_halve_nest(struct runq *q, struct glist *out);
 /* Owner only: appends everything, in order of running, to a list. */
 void runq_drain(struct runq *q, struct glist *out);
 
@@ -148,6 +173,8 @@ void runq_drain(struct runq *q, struct glist *out);
  * took in all, and the others are in the thief's ring.
  */
 struct g *runq_steal(struct runq *mine, struct runq *victim, uint32_t *n);
+/* The same for the nest, oldest first, at most NEST_GRAB. */
+struct g *runq_steal_nest(struct runq *mine, struct runq *victim, uint32_t *n);
 /* Thief: takes the victim's runnext if it is still gp. */
 bool runq_steal_next(struct runq *victim, struct g *gp);
 static inline struct g *
@@ -156,13 +183,13 @@ runq_peek_next(struct runq *q)
 	return a_load_relaxed(&q->next);
 }
 
-/* Owner, or a guess by others. */
+/* Length of the ring. Owner, or a guess by others. */
 uint32_t runq_len(struct runq *q);
 /* How many were ever put; have so many been taken? Guesses by others. */
 uint32_t runq_tail(struct runq *q);
 bool runq_taken(struct runq *q, uint32_t tail);
 /* Any thread: true if there was a moment during the call at which ring and
- * runnext were both empty. */
+ * runnext were both empty, and one at which the nest was. */
 bool runq_empty(struct runq *q);
 
 /* ---- the global queue: under the scheduler's lock ---- */
@@ -176,10 +203,11 @@ void globq_put(struct globq *q, struct glist *l);
 void globq_put_one(struct globq *q, struct g *gp);
 struct g *globq_get(struct globq *q);
 /*
- * One to run, and the rest of a fair share (length/procs + 1 in all, at most
- * half a ring) into the caller's own, empty ring. NULL if there is none.
+ * One to run, and the rest of a fair share (length/procs + 1 in all), at most
+ * `more`, into the caller's own ring, which has room. NULL if there is none.
  */
-struct g *globq_get_batch(struct globq *q, struct runq *mine, uint32_t procs);
+struct g *globq_get_batch(struct globq *q, struct runq *mine, uint32_t procs,
+    uint32_t more);
 
 /* Any thread, a guess unless ordered otherwise. sc: pairs with idle.c */
 static inline uint32_t

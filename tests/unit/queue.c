@@ -120,12 +120,12 @@ TEST(global_batch_is_a_fair_share)
 		glist_push(&l, &gs[i]);
 	globq_put(&gq, &l);
 	EQ(globq_len(&gq), 1000);
-	OK(globq_get_batch(&gq, &q, 16) == &gs[0]);
+	OK(globq_get_batch(&gq, &q, 16, RUNQ_HALF - 1) == &gs[0]);
 	EQ(runq_len(&q), 1000 / 16);
 	OK(runq_get(&q) == &gs[1]);
 	while (runq_get(&q))
 		;
-	OK(globq_get_batch(&gq, &q, 1) == &gs[1000 / 16 + 1]);
+	OK(globq_get_batch(&gq, &q, 1, RUNQ_HALF - 1) == &gs[1000 / 16 + 1]);
 	EQ(runq_len(&q), RUNQ_HALF - 1);
 }
 

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The nest of a P: goroutines that have not run yet, newest first.
+ *
+ * A goroutine that spawns children and waits for them is best served by the
+ * newest child: its arguments and its stack-to-be are hot, and a tree of
+ * goroutines is then walked depth first, with as many stacks in use as it is
+ * deep. In order of age it would be walked breadth first, with all its inner
+ * nodes waiting on stacks of their own. Thieves take the oldest, which stands
+ * for the largest part of the tree.
+ *
+ * This is the deque of Chase and Lev. The owner pushes and pops at `bottom`,
+ * thieves take at `top`; the goroutines in it are top..bottom-1.
+ * Only for the last one owner and thieves compete, by compare-and-swap of top.
+ * The owner announces a pop by lowering bottom before it looks at top, a thief
+ * looks at bottom after top: in the one order of these steps a thief that
+ * takes the same one is seen, or sees that it is gone.
+ *
+ * It grows when it is full: what spills to the global queue would be begun out
+ * of order, and each of these parts of a tree makes more spill. Who grows it
+ * copies what is there; the old slots are not written again, so a thief that
+ * still reads there finds the same goroutine, or has lost the race for it
+ * anyway. They are kept: all of them together are smaller than the new ones.
+ */
+#ifndef NEST_H
+#define NEST_H
+
+#include "fatal.h"
+#include "g.h"
+#include "hard.h"
+
+enum {
+	NEST_FIRST = 128,	/* slots at first; powers of two */
+	NEST_MAX = 1 << 24
+};
+
+typedef APTR(struct g) nest_slot;
+
+struct eggs {
+	uint32_t size;		/* constant */
+	nest_slot slot[];
+};
+
+struct nest {
+	/* any thread, atomic: thieves, and the owner for the last one */
+	a32 top cache_aligned;
+	/* owner writes, any thread reads */
+	a32 bottom cache_aligned;
+	APTR(struct eggs) more;	/* NULL: the first ones */
+	nest_slot first[NEST_FIRST] cache_aligned;
+};
+
+/* The slot of number i. */
+static inline nest_slot *
+nest_at(struct nest *n, uint32_t i)
+{
+	/* pairs with nest_grow */
+	struct eggs *e = a_load_acq(&n->more);
+
+	if (likely(!e))
+		return &n->first[i % NEST_FIRST];
+	return &e->slot[i & (e->size - 1)];
+}
+
+/* Owner only: how many fit in. */
+static inline uint32_t
+nest_size(const struct nest *n)
+{
+	struct eggs *e = a_load_relaxed(&n->more);
+
+	return e ? e->size : NEST_FIRST;
+}
+
+/* Owner only. Twice the slots. False if memory is refused. */
+bool nest_grow(struct nest *n);
+
+/* Owner, or a guess by others. (An owner that pops may be one below top.) */
+static inline uint32_t
+nest_len(const struct nest *n)
+{
+	int32_t len = (int32_t)(a_load_relaxed(&n->bottom) -
+	    a_load_relaxed(&n->top));
+
+	return len > 0 ? (uint32_t)len : 0;
+}
+
+/* Any thread: true if there was a moment during the call when it was empty. */
+static inline bool
+nest_empty(struct nest *n)
+{
+	/* sc: pair with nest_push, see sched/idle.c. top first: it grows */
+	uint32_t top = a_load_sc(&n->top);
+
+	return (int32_t)(a_load_sc(&n->bottom) - top) <= 0;	/* sc: same */
+}
+
+/*
+ * Owner only. False if it is full and cannot grow. A full barrier, as
+ * runq_put.
+ */
+static inline bool
+nest_push(struct nest *n, struct g *gp)
+{
+	uint32_t bottom = a_load_relaxed(&n->bottom);
+
+	/* pairs with nest_take: its last reader is done with the slot */
+	if (unlikely(bottom - a_load_acq(&n->top) >= nest_size(n)) &&
+	    !nest_grow(n))
+		return false;
+	a_store_relaxed(nest_at(n, bottom), gp);
+	hard_pause();
+	/* pairs with nest_take. sc: the caller looks for idle Ps next */
+	a_store_sc(&n->bottom, bottom + 1);
+	return true;
+}
+
+/* Owner only. The newest, or NULL. */
+static inline struct g *
+nest_pop(struct nest *n)
+{
+	uint32_t bottom = a_load_relaxed(&n->bottom) - 1, top;
+	struct g *gp;
+
+	if ((int32_t)(bottom - a_load_relaxed(&n->top)) < 0)
+		return NULL;		/* only the owner pushes */
+	/* sc: pairs with nest_take; see the head */
+	a_store_sc(&n->bottom, bottom);
+	hard_pause();
+	top = a_load_sc(&n->top);	/* sc: after the store above */
+	if (likely((int32_t)(bottom - top) > 0))
+		return a_load_relaxed(nest_at(n, bottom));
+	gp = NULL;
+	/* sc: the last one: pairs with nest_take */
+	if (bottom == top && a_cas_sc(&n->top, top, top + 1))
+		gp = a_load_relaxed(nest_at(n, bottom));
+	a_store_relaxed(&n->bottom, bottom + 1);
+	return gp;
+}
+
+/* Any thread. The oldest, or NULL: it is empty, or somebody was faster. */
+static inline struct g *
+nest_take(struct nest *n)
+{
+	/* sc: pair with nest_pop; in this order */
+	uint32_t top = a_load_sc(&n->top);
+	uint32_t bottom = a_load_sc(&n->bottom);	/* sc: the same */
+	struct g *gp;
+
+	if ((int32_t)(bottom - top) <= 0)
+		return NULL;
+	gp = a_load_relaxed(nest_at(n, top));
+	hard_pause();
+	/* sc: pairs with nest_pop, and nest_push: the slot has been read */
+	return a_cas_sc(&n->top, top, top + 1) ? gp : NULL;
+}
+
+#endif
