@@ -217,6 +217,26 @@ void weft_waitgroup_add(weft_waitgroup *wg, int n);
 void weft_waitgroup_done(weft_waitgroup *wg);
 void weft_waitgroup_wait(weft_waitgroup *wg);
 
+/* ---- time -------------------------------------------------------------- */
+
+/*
+ * Nanoseconds everywhere: of a duration, or (`when`) on the clock of
+ * weft_now(), which is monotonic and has no relation to the date. A duration
+ * of zero or less is over at once, one beyond the end of the clock never is.
+ */
+#define WEFT_US INT64_C(1000)
+#define WEFT_MS INT64_C(1000000)
+#define WEFT_SECOND INT64_C(1000000000)
+#define WEFT_NEVER INT64_MAX
+
+int64_t weft_now(void);
+/* weft_now() + ns, or WEFT_NEVER. */
+int64_t weft_in(int64_t ns);
+
+/* Sleeps at least so long; zero or less returns at once. */
+void weft_sleep(int64_t ns);
+void weft_sleep_until(int64_t when);
+
 /* ---- seeing inside ----------------------------------------------------- */
 
 /*

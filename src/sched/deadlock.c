@@ -11,6 +11,7 @@
  */
 #include "sched.h"
 
+#include "alarm.h"
 #include "fatal.h"
 #include "weft.h"
 
@@ -34,20 +35,48 @@ foreign_threads(void)
 	return n < 0 || (uint32_t)n > sched.n_m + 1 + SANITIZER_THREADS;
 }
 
+/* sched.lock held. *gen is how often a P has left the idle list. */
+static bool
+all_asleep(uint64_t *gen)
+{
+	*gen = sched.idle_gen;
+	return !a_load_relaxed(&sched.stopping) &&
+	    a_load_relaxed(&sched.n_idle_p) == a_load_relaxed(&sched.procs) &&
+	    sched.globq.list.n == 0;
+}
+
+/*
+ * True if all are asleep and no timer will change that. Both cannot be seen in
+ * one instant, the lock of timers comes before ours. But if no P was taken
+ * between two looks nobody but a foreign thread has set a timer meanwhile.
+ * sched.lock held on return. *doubt: a timer is being fired just now, and may
+ * or may not wake somebody.
+ */
+static bool
+nothing_ahead(bool *doubt)
+{
+	bool asleep, pending;
+	uint64_t then, now;
+
+	lock_take(&sched.lock);
+	asleep = all_asleep(&then);
+	lock_drop(&sched.lock);
+	pending = !asleep || alarm_pending();
+	*doubt = asleep && pending && alarm_next() == NEVER_NS;
+	lock_take(&sched.lock);
+	return !pending && all_asleep(&now) && now == then;
+}
+
 bool
 deadlock_check(void)
 {
-	bool asleep, doubt = false, ended;
+	bool doubt, dead = nothing_ahead(&doubt), ended;
 
-	lock_take(&sched.lock);
-	asleep = !a_load_relaxed(&sched.stopping) &&
-	    a_load_relaxed(&sched.n_idle_p) == a_load_relaxed(&sched.procs) &&
-	    sched.globq.list.n == 0;
-	if (asleep)
+	if (dead)
 		doubt = foreign_threads();
 	ended = sched.main_exited;
 	lock_drop(&sched.lock);
-	if (!asleep || doubt)
+	if (!dead || doubt)
 		return doubt;
 	if (ended && spawn_count() == 0)
 		fatal("no goroutines left (main called weft_exit): deadlock");

@@ -42,6 +42,7 @@
  */
 #include "sched.h"
 
+#include "alarm.h"
 #include "fatal.h"
 #include "hard.h"
 
@@ -74,6 +75,7 @@ p_idle_get(void)
 		pp = p_at(w * 64 + (uint32_t)__builtin_ctzll(bits));
 		check(pp->state == P_IDLE);
 		pp->state = P_RUNNING;
+		sched.idle_gen++;
 		/* sc: pairs with idle_wake, which may find none now */
 		a_and_sc(&sched.idle_mask[w], ~(bits & -bits));
 		a_add_sc(&sched.n_idle_p, -1u);	/* sc: the same */
@@ -142,6 +144,7 @@ idle_stop_spinning(struct m *mp)
 	hard_pause();
 	uncount(mp);
 	idle_wake_if_work();
+	alarm_announce(alarm_next());
 }
 
 /* ---- waking ---- */
@@ -259,11 +262,12 @@ activity(struct m *mp)
  * who queues does not wake others for what is not worth fetching. (Two that
  * hand something back and forth would else wake a thread every few
  * microseconds, each time for nothing.) So a goroutine that is worth fetching
- * waits for at most a nap.
+ * waits for at most a nap; and no timer waits for us.
  */
 static bool
 nap(struct m *mp)
 {
+	int64_t ns = NAP_NS, next;
 	uint64_t active;
 
 	if (!mp->spinning)
@@ -272,7 +276,11 @@ nap(struct m *mp)
 	if (active == mp->active && !work_anywhere())
 		return false;
 	mp->active = active;
-	os_sleep_ns(NAP_NS);
+	next = alarm_next();
+	if (next != NEVER_NS && os_left_ns(next) < ns)
+		ns = os_left_ns(next);
+	if (ns > 0)
+		os_sleep_ns(ns);
 	return true;
 }
 
@@ -284,7 +292,7 @@ idle_rest(struct m *mp)
 	hard_pause();
 	if (mp->spinning)
 		uncount(mp);
-	if (work_anywhere()) {
+	if (work_anywhere() || alarm_due_anywhere()) {
 		if (idle_take_back(mp))
 			return true;
 		/*

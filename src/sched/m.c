@@ -11,6 +11,7 @@
 
 #include <errno.h>
 
+#include "alarm.h"
 #include "fatal.h"
 #include "sched.h"
 #include "slab.h"
@@ -47,6 +48,8 @@ m_idle_remove(struct m *mp)
 		return false;
 	list_remove(&mp->idle);
 	sched.n_idle_m--;
+	if (sched.watcher == mp)
+		alarm_unwatch();
 	return true;
 }
 
@@ -58,6 +61,9 @@ m_idle_get(void)
 	if (list_empty(&sched.idle_m))
 		return NULL;
 	mp = container_of(sched.idle_m.next, struct m, idle);
+	/* The one that waits for timers last: else another one had to. */
+	if (mp == sched.watcher && mp->idle.next != &sched.idle_m)
+		mp = container_of(mp->idle.next, struct m, idle);
 	m_idle_remove(mp);
 	return mp;
 }
@@ -83,6 +89,9 @@ leave_idle(struct m *mp)
 	sched.n_m -= off;
 	a_store_relaxed(&mp->surplus, false);
 	lock_drop(&sched.lock);
+	/* It may have been the watcher, or just been asked to become it. */
+	if (off)
+		alarm_announce(alarm_next());
 	return off;
 }
 
@@ -109,8 +118,35 @@ had_enough(struct m *mp)
 }
 
 /*
+ * A timer is due. With a P we go on as a spinner and search. If all Ps are
+ * busy the goroutines that wake go to the global queue.
+ */
+static bool
+alarm_rings(struct m *mp)
+{
+	if (idle_take_back(mp))
+		return true;
+	alarm_run_all();
+	return false;
+}
+
+/* One sleep of at most that long, or until a timer is due. */
+static enum note_end
+doze(struct m *mp, int64_t limit, int64_t until)
+{
+	if (until != NEVER_NS) {
+		int64_t left = os_left_ns(until);
+
+		if (limit < 0 || left < limit)
+			limit = left;
+	}
+	return note_wait(&mp->note, limit);
+}
+
+/*
  * Who is woken has a P. Who times out and may not leave is needed, or being
- * woken right now. Who is poked may have become one too many.
+ * woken right now. Who is poked may have become one too many, or there is a
+ * timer to wait for.
  */
 bool
 m_sleep(struct m *mp)
@@ -118,9 +154,19 @@ m_sleep(struct m *mp)
 	enum note_end end;
 
 	do {
-		end = note_wait(&mp->note, patience(mp));
-		if (end == NOTE_TIMEOUT && had_enough(mp))
+		int64_t until = alarm_watch(mp);
+
+		end = doze(mp, patience(mp), until);
+		if (end != NOTE_TIMEOUT)
+			continue;
+		if (until != NEVER_NS && until <= os_now_ns()) {
+			if (alarm_rings(mp)) {
+				mp->doubts = 0;
+				return true;
+			}
+		} else if (had_enough(mp)) {
 			return false;
+		}
 	} while (end != NOTE_WOKEN);
 	mp->doubts = 0;
 	note_clear(&mp->note);

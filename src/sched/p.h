@@ -11,6 +11,7 @@
 #include "rand.h"
 #include "runq.h"
 #include "stack.h"
+#include "timer.h"
 
 struct m;
 
@@ -55,6 +56,7 @@ struct p {
 	uint32_t alone;		/* yields that found nobody else */
 	uint32_t turns;		/* of the global queue */
 	bool roam;		/* look at other Ps before own queue */
+	uint64_t looked;	/* at the clock, in cycles */
 	uint64_t roamed;	/* by time, in cycles */
 	struct rand rand;
 	struct gcache gs;
@@ -65,6 +67,7 @@ struct p {
 	a64 watched cache_aligned;
 
 	struct runq q;		/* see there */
+	struct timers timers;	/* see there */
 } cache_aligned;
 
 #endif

@@ -13,12 +13,13 @@
  *	the global	every 61st switch, with a share for the ring
  *	other Ps	every 16th time of that, or ten milliseconds: one may
  *			be stuck in a goroutine that does not come back, with
- *			others behind it. A P that looks there
+ *			others and timers behind it. A P that looks there
  *			before its own queue *roams*.
  */
 #ifndef PICK_H
 #define PICK_H
 
+#include "alarm.h"
 #include "insn.h"
 #include "sched.h"
 
@@ -131,7 +132,7 @@ pick_queued(struct p *pp)
 static inline struct g *
 pick_local(struct p *pp)
 {
-	if (unlikely(stop_asked()))
+	if (unlikely(stop_asked() || alarm_due(pp)))
 		return NULL;
 	if (unlikely(fair_turn(pp))) {
 		if (++pp->turns % ROAM_EVERY == 0 || roam_late(pp))

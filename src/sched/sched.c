@@ -22,7 +22,10 @@ enum {
 	READY_LOCAL_MAX = 32
 };
 
-struct sched sched = { .lock = LOCK_INIT(RANK_SCHED) };
+struct sched sched = {
+	.lock = LOCK_INIT(RANK_SCHED),
+	.watch_until = { (uint64_t)NEVER_NS },
+};
 
 /* ---- queueing ---- */
 
@@ -303,7 +306,7 @@ sched_park_drop(struct lock *l, enum wait_reason reason)
 static noinline bool
 yield_from_alone(struct p *pp)
 {
-	if (stop_asked())
+	if (stop_asked() || alarm_due(pp))
 		return true;
 	if (++pp->alone % FAIR_EVERY == 0)
 		pp->roam = true;

@@ -41,13 +41,19 @@ struct sched {
 	/* see runq.h */
 	struct globq globq;
 
+	/* any thread, atomic; written under lock: until when the watcher
+	 * sleeps; see alarm.c */
+	a64 watch_until;
+
 	/* under lock */
 	struct list idle_m;
 	uint32_t n_idle_m;
 	uint32_t n_m;			/* threads made and not ended */
 	struct m *free_m;		/* records of Ms that ended */
+	struct m *watcher;		/* idle M that waits for timers */
 	int next_m_id;
 	uint32_t stop_wait;		/* Ps still to stop */
+	uint64_t idle_gen;		/* times a P left the idle list */
 	bool main_exited;		/* by weft_exit */
 
 	/* changed with the world stopped, read by who has a P */
@@ -164,6 +170,9 @@ void world_end(void);
  * and stop_note must be woken. */
 bool world_stopped(struct p *pp);
 void world_start(void);
+/* Starts it for the first time: queues gp and returns a P for the first M. In
+ * one step: others may set timers already, and find work or no P. */
+struct p *world_boot(struct g *gp);
 /* World stopped: makes procs Ps the ones in use. May change the caller's P. */
 void world_resize(uint32_t procs);
 /* Makes sure that so many P records exist. 0 or -ENOMEM. One at a time. */
@@ -184,6 +193,10 @@ bool deadlock_check(void);
 /* A goroutine for fn(arg), not queued yet. NULL if memory is refused. */
 struct g *spawn_make(int stack_class, const struct weft_site *site,
     void (*fn)(void *), void *arg);
+
+/* The same, WAITING: to be woken with others by sched_ready_list. */
+struct g *spawn_waiting(const struct weft_site *site, void (*fn)(void *),
+    void *arg);
 
 /* Goroutines that exist. */
 int64_t spawn_count(void);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The search for work, on g0: every 61st time the global queue first; own
- * queues; a batch of the global queue; the network (when there is one); other
- * Ps' queues.
+ * The search for work, on g0: timers that are due; every 61st time the global
+ * queue first; own queues; a batch of the global queue; the network (when
+ * there is one); other Ps' timers and queues.
  */
 #include "search.h"
 
+#include "alarm.h"
 #include "hard.h"
 #include "insn.h"
 #include "pick.h"
@@ -148,10 +149,14 @@ search(struct m *mp)
 	struct p *pp = mp->pp;
 	struct g *gp = NULL;
 
+	alarm_run(&pp->timers);
+	alarm_run(&alarm_common);
 	if (fair_turn(pp)) {
 		fair_done(pp);
 		gp = global_turn(pp);
 	}
+	if (pp->roam)
+		alarm_run_all();
 	if (!gp && pp->roam && runq_len(&pp->q) <= RUNQ_HALF &&
 	    idle_start_spinning(mp))
 		gp = steal(pp);
@@ -160,8 +165,12 @@ search(struct m *mp)
 		gp = pick_queued(pp);
 	if (!gp)
 		gp = global_get(pp, RUNQ_HALF - 1);
-	if (!gp && idle_start_spinning(mp))
-		gp = steal(pp);
+	if (!gp && idle_start_spinning(mp)) {
+		if (alarm_run_all())
+			gp = pick_queued(pp);
+		if (!gp)
+			gp = steal(pp);
+	}
 	return gp;
 }
 

@@ -106,6 +106,19 @@ count(void)
 		a_add_relaxed(&sched.spawned_any, 1);
 }
 
+struct g *
+spawn_waiting(const struct weft_site *site, void (*fn)(void *), void *arg)
+{
+	struct g *gp = spawn_make(stack_default_class, site, fn, arg);
+
+	if (gp) {
+		count();
+		a_store_relaxed(&gp->reason, WAIT_SLEEP);
+		g_set(gp, G_DEAD, G_WAITING);
+	}
+	return gp;
+}
+
 /* Queues the new goroutine. It may be gone when this returns: id first. */
 static int64_t
 publish(struct g *gp)

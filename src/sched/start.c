@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "cpu.h"
+#include "alarm.h"
 #include "fatal.h"
 #include "sched.h"
 #include "weft.h"
@@ -181,15 +182,13 @@ start_main(struct job *job)
 	}
 	gp->main = true;
 	g_set(gp, G_DEAD, G_RUNNABLE);
-	world_start();
-	lock_take(&sched.lock);
-	globq_put_one(&sched.globq, gp);
-	pp = p_idle_get();
-	lock_drop(&sched.lock);
 	a_add_relaxed(&sched.spawned_any, 1);
+	pp = world_boot(gp);
 	err = m_start(NULL, pp, false);
 	if (err)
 		unstart_main(pp);
+	else
+		alarm_announce(alarm_next());	/* of timers set before */
 	return err;
 }
 

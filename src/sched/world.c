@@ -17,6 +17,7 @@
 
 #include <errno.h>
 
+#include "alarm.h"
 #include "fatal.h"
 
 static bool
@@ -126,6 +127,7 @@ world_make_ps(uint32_t procs)
 		pp->id = i;
 		pp->state = P_DEAD;
 		rand_seed(&pp->rand, sched.seed + i);
+		pp->timers = (struct timers)TIMERS_INIT;
 		/* pairs with p_at */
 		a_store_rel(&sched.allp[i], pp);
 	}
@@ -151,6 +153,8 @@ world_resize(uint32_t procs)
 	struct m *mp = m_self();
 	uint32_t old = a_load_relaxed(&sched.procs);
 
+	for (uint32_t i = procs; i < old; i++)
+		timers_move(&p_at(i)->timers, &p_at(0)->timers);
 	lock_take(&sched.lock);
 	for (uint32_t i = old; i < procs; i++)
 		p_at(i)->state = P_STOPPED;
@@ -214,6 +218,20 @@ start_p(struct p *pp)
 		start_without_thread(pp);
 }
 
+struct p *
+world_boot(struct g *gp)
+{
+	struct p *pp;
+
+	lock_take(&sched.lock);
+	a_and_relaxed(&sched.stopping, ~(uint32_t)STOP_WORLD);
+	must(!sort_ps(NULL));
+	globq_put_one(&sched.globq, gp);
+	pp = p_idle_get();
+	lock_drop(&sched.lock);
+	return pp;
+}
+
 void
 world_start(void)
 {
@@ -229,4 +247,5 @@ world_start(void)
 	}
 	m_idle_trim();
 	idle_wake_if_work();
+	alarm_announce(alarm_next());
 }

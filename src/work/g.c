@@ -63,6 +63,7 @@ refill(struct gcache *c)
 	if (common.batches) {
 		c->dead = common.batches;
 		common.batches = c->dead->next_batch;
+		c->dead->endings = NULL;	/* the same word */
 		c->n_dead = G_BATCH;
 	}
 	while (common.odd && c->n_dead < G_BATCH) {
@@ -133,6 +134,7 @@ g_alloc(struct gcache *c)
 		return NULL;
 	gp = take(c);
 	check(a_load_relaxed(&gp->state) == G_DEAD && !g_stack(gp));
+	check(!gp->defers && !gp->endings);
 	give_id(c, gp);
 	return gp;
 }
@@ -163,6 +165,7 @@ void
 g_free(struct gcache *c, struct g *gp)
 {
 	check(a_load_relaxed(&gp->state) == G_DEAD && !g_stack(gp));
+	check(!gp->defers && !gp->endings);
 	push(&c->dead, gp);
 	if (unlikely(++c->n_dead == G_BATCH))
 		spill(c);
@@ -267,6 +270,17 @@ g_reason_name(enum wait_reason r)
 		[WAIT_NONE] = "nothing",
 		[WAIT_WAITGROUP] = "waitgroup wait",
 		[WAIT_SEMA] = "semaphore",
+		[WAIT_SLEEP] = "sleep",
+		[WAIT_SEND] = "channel send",
+		[WAIT_RECV] = "channel receive",
+		[WAIT_SELECT] = "select",
+		[WAIT_NIL] = "nothing, for ever",
+		[WAIT_MUTEX] = "mutex lock",
+		[WAIT_RWMUTEX_READ] = "rwmutex read lock",
+		[WAIT_RWMUTEX_WRITE] = "rwmutex lock",
+		[WAIT_COND] = "condition",
+		[WAIT_EVENT] = "event",
+		[WAIT_GROUP] = "group",
 		[WAIT_TEST] = "test",
 	};
 

@@ -18,6 +18,7 @@
 #include "switch.h"
 
 struct defer;
+struct ending;
 struct weft_site;
 
 /*
@@ -48,6 +49,17 @@ enum wait_reason {
 	WAIT_NONE,
 	WAIT_WAITGROUP,
 	WAIT_SEMA,
+	WAIT_SLEEP,
+	WAIT_SEND,
+	WAIT_RECV,
+	WAIT_SELECT,
+	WAIT_NIL,		/* for ever: a NULL channel, no cases */
+	WAIT_MUTEX,
+	WAIT_RWMUTEX_READ,
+	WAIT_RWMUTEX_WRITE,
+	WAIT_COND,
+	WAIT_EVENT,
+	WAIT_GROUP,
 	WAIT_TEST,		/* tests of the scheduler itself */
 	WAIT_REASONS
 };
@@ -85,15 +97,19 @@ struct g {
 
 	/* itself only */
 	struct defer *defers;	/* newest first */
-	a8 reason;		/* enum wait_reason; read by dumps */
-	bool canary;		/* its stack has no faulting guard */
+	union {
+		struct ending *endings;	/* newest first; see local.c */
+		/* owner of a batch of dead records: the next batch */
+		struct g *next_batch;
+	};
 
 	/* the M that runs it, or who resumes it */
 	struct frame frame;
 	a64 name[G_NAME_WORDS];	/* a string; read by dumps */
 
-	/* owner of a batch of dead records: the next batch */
-	struct g *next_batch;
+	/* itself only */
+	a8 reason;		/* enum wait_reason; read by dumps */
+	bool canary;		/* its stack has no faulting guard */
 	struct san san;
 } cache_aligned;
 

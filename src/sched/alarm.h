@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Setting timers, and who sees to it that they fire. See alarm.c.
+ */
+#ifndef ALARM_H
+#define ALARM_H
+
+#include "insn.h"
+#include "os.h"
+#include "p.h"
+#include "timer.h"
+
+struct m;
+
+extern struct timers alarm_common;	/* of threads without a P */
+
+/*
+ * Arms an idle timer on this P's heap (a common one for a thread without a P),
+ * and makes sure that somebody looks in time. No lock of RANK_TIMER on held.
+ */
+void alarm_set(struct timer *t, int64_t when);
+/* The same for one that can do without: 0 or -ENOMEM. */
+int alarm_try_set(struct timer *t, int64_t when);
+/* The same for a goroutine that is parked and only sleeps. */
+void alarm_set_g(struct g *gp, int64_t when);
+
+/* Fires what is due in one heap. True if somebody woke. No lock held. */
+bool alarm_run(struct timers *h);
+/* The same for all heaps. */
+bool alarm_run_all(void);
+
+bool alarm_due_slow(struct p *pp);
+
+/*
+ * Has the time of a timer of this P come, or of one that belongs to none?
+ * Asked at every switch, so the clock is read only if there is one, and not
+ * twice within a few microseconds.
+ */
+static inline bool
+alarm_due(struct p *pp)
+{
+	uint64_t own = a_load_relaxed(&pp->timers.first);
+	uint64_t any = a_load_relaxed(&alarm_common.first);
+
+	/* Neither is NEVER_NS, all bits but one, unless both are. */
+	return unlikely((own & any) != (uint64_t)NEVER_NS) &&
+	    alarm_due_slow(pp);
+}
+
+/* The earliest time of all heaps, NEVER_NS if there is none. Any thread. */
+int64_t alarm_next(void);
+bool alarm_due_anywhere(void);
+/* Is any timer armed, or just being fired? No lock held. */
+bool alarm_pending(void);
+
+/*
+ * Makes sure that somebody looks at `when`, if a P is idle; if none is, all
+ * look for themselves. No lock held.
+ */
+void alarm_announce(int64_t when);
+
+/*
+ * This M is on the idle list and about to sleep: until when? NEVER_NS if there
+ * is nothing to wait for, or another one does.
+ */
+int64_t alarm_watch(struct m *mp);
+/* sched.lock held: the watcher is one no longer. */
+void alarm_unwatch(void);
+
+#endif
