@@ -237,6 +237,21 @@ int64_t weft_in(int64_t ns);
 void weft_sleep(int64_t ns);
 void weft_sleep_until(int64_t when);
 
+/* ---- values of a goroutine ----------------------------------------------- */
+
+/*
+ * A value of each goroutine under one key, the address of a weft_local. What
+ * is set when the goroutine ends is given to destroy, if there is one.
+ */
+typedef struct weft_local {
+	void (*destroy)(void *value);
+} weft_local;
+
+/* 0, -ENOMEM, -EPERM outside of a goroutine. NULL removes (no destroy). */
+int weft_local_set(weft_local *key, void *value);
+/* NULL if not set, or outside of a goroutine. */
+void *weft_local_get(weft_local *key);
+
 /* ---- seeing inside ----------------------------------------------------- */
 
 /*

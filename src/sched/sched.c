@@ -393,8 +393,8 @@ goroutine_main(struct frame *f)
 	arrive(m_self(), &gp->san);
 	for (;;) {
 		args_call_kind(gp->captured, (void (*)(void))gp->fn, gp->args);
-		if (unlikely(gp->defers))
-			defer_run(gp);
+		if (unlikely(gp->defers || gp->endings))
+			ending_run(gp);
 		gp = exit_into_next();
 	}
 }

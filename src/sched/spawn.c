@@ -192,7 +192,7 @@ weft_exit(void)
 	if (!mp || !mp->curg)
 		fatal("weft_exit: not on a goroutine");
 	gp = mp->curg;
-	defer_run(gp);
+	ending_run(gp);
 	if (gp->main) {
 		lock_take(&sched.lock);
 		sched.main_exited = true;

@@ -53,7 +53,7 @@ main_goroutine(void *arg)
 	/* pairs with sched_is_up: who sees it sees a scheduler */
 	a_store_rel(&phase, UP);
 	job->result = job->fn(job->argc, job->argv);
-	defer_run(m_self()->curg);
+	ending_run(m_self()->curg);
 	/* sc: pairs with sched_is_up, asked after on_end was set */
 	a_store_sc(&phase, ENDED);
 	world_end();

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The end of a goroutine, and the values that are its own until then.
+ *
+ * An *ending* is what somebody has to do when a goroutine ends, after its
+ * deferred calls: its local values are destroyed, its group is told. Endings
+ * stand in a list in the goroutine's record, newest first, so that the group,
+ * which was there before the function ran, hears of it when all else is done.
+ * Nobody but the goroutine touches them: no locks.
+ *
+ * The values of a goroutine are a list of (key, value) which is searched from
+ * its front: there are few. They hang on one ending, made when the first is
+ * set. A value is off the list before its destroy is called, which may do
+ * anything: set values, defer, call weft_exit (then this begins anew, deeper,
+ * and does not return). What is set by a destroy belongs to the next round; so
+ * the list is sorted by rounds, and after the fourth what is left is dropped,
+ * as threads do with theirs. Else a destroy that sets its own value again
+ * would keep the goroutine for ever.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "fatal.h"
+#include "sched.h"
+#include "weft.h"
+
+enum { ROUNDS = 4 };
+
+struct local {
+	struct local *next;
+	weft_local *key;
+	void *value;
+	int round;
+};
+
+struct locals {
+	struct ending ending;
+	struct local *first, **last;	/* last: the link to append to */
+	int round;			/* of values that are set now */
+};
+
+/* ---- endings ---- */
+
+void
+ending_push(struct g *gp, struct ending *e)
+{
+	e->next = gp->endings;
+	gp->endings = e;
+}
+
+/* The ending stays in the list until it is done: its steps may come back. */
+void
+ending_run(struct g *gp)
+{
+	struct ending *e, *next;
+
+	for (;;) {
+		defer_run(gp);
+		e = gp->endings;
+		if (!e)
+			return;
+		next = e->next;
+		if (e->step(e))
+			gp->endings = next;
+	}
+}
+
+/* ---- values ---- */
+
+static struct g *
+current(void)
+{
+	struct m *mp = m_self();
+
+	return mp ? mp->curg : NULL;
+}
+
+/* Takes the value at that link off, and gives its record back. */
+static void
+unlink_local(struct locals *t, struct local **at)
+{
+	struct local *l = *at;
+
+	*at = l->next;
+	if (!l->next)
+		t->last = at;
+	free(l);
+}
+
+/* A step of the end: destroys the oldest value. */
+static bool
+destroy_one(struct ending *e)
+{
+	struct locals *t = container_of(e, struct locals, ending);
+	struct local l;
+
+	if (!t->first) {
+		free(t);
+		return true;
+	}
+	l = *t->first;
+	unlink_local(t, &t->first);
+	t->round = l.round + 1;
+	if (l.round < ROUNDS && l.key->destroy)
+		l.key->destroy(l.value);
+	return false;
+}
+
+static struct locals *
+locals_of(struct g *gp)
+{
+	struct ending *e = gp->endings;
+
+	while (e && e->step != destroy_one)
+		e = e->next;
+	return e ? container_of(e, struct locals, ending) : NULL;
+}
+
+static struct locals *
+locals_make(struct g *gp)
+{
+	struct locals *t = malloc(sizeof *t);
+
+	if (!t)
+		return NULL;
+	*t = (struct locals){ .ending.step = destroy_one };
+	t->last = &t->first;
+	ending_push(gp, &t->ending);
+	return t;
+}
+
+/* The link to the key's value, or NULL. */
+static struct local **
+find(struct locals *t, const weft_local *key)
+{
+	for (struct local **at = &t->first; *at; at = &(*at)->next)
+		if ((*at)->key == key)
+			return at;
+	return NULL;
+}
+
+static int
+add(struct locals *t, weft_local *key, void *value)
+{
+	struct local *l = malloc(sizeof *l);
+
+	if (!l)
+		return -ENOMEM;
+	*l = (struct local){ NULL, key, value, t->round };
+	*t->last = l;
+	t->last = &l->next;
+	return 0;
+}
+
+public int
+weft_local_set(weft_local *key, void *value)
+{
+	struct g *gp = current();
+	struct locals *t;
+	struct local **at;
+
+	if (!key)
+		fatal("local: null key");
+	if (!gp)
+		return -EPERM;
+	t = locals_of(gp);
+	at = t ? find(t, key) : NULL;
+	if (at && value)
+		(*at)->value = value;
+	else if (at)
+		unlink_local(t, at);
+	if (at || !value)
+		return 0;
+	if (!t && !(t = locals_make(gp)))
+		return -ENOMEM;
+	return add(t, key, value);
+}
+
+public void *
+weft_local_get(weft_local *key)
+{
+	struct g *gp = current();
+	struct locals *t = gp ? locals_of(gp) : NULL;
+	struct local **at = t ? find(t, key) : NULL;
+
+	return at ? (*at)->value : NULL;
+}
