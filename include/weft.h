@@ -237,6 +237,132 @@ int64_t weft_in(int64_t ns);
 void weft_sleep(int64_t ns);
 void weft_sleep_until(int64_t when);
 
+/* ---- channels ---------------------------------------------------------- */
+
+/*
+ * A queue of elements of one size (0 to 64 KiB) that goroutines and threads
+ * hand each other; cap of them are kept, with cap 0 a send waits for its
+ * receiver. First come, first served. A NULL channel blocks for ever.
+ *
+ * Sending on a closed channel, closing it again or closing NULL is fatal.
+ * Receiving from a closed one gives what is left in it, and then zero bytes.
+ */
+typedef struct weft_chan weft_chan;
+
+/* NULL if memory is refused or the sizes are absurd. It has one owner. */
+weft_chan *weft_chan_make(size_t elem_bytes, size_t cap);
+/*
+ * One more owner, and one less; the last frees it. Fatal if anybody waits. Who
+ * received the last value, or saw it closed, may release it at once, whatever
+ * the other side is still doing in its send or close.
+ */
+weft_chan *weft_chan_retain(weft_chan *c);
+void weft_chan_release(weft_chan *c);
+
+/*
+ * The value is copied from or to v. NULL: sends zero bytes, drops what is
+ * received. A receive returns true with a value, false (and zero bytes) if the
+ * channel is closed and drained.
+ */
+void weft_chan_send(weft_chan *c, const void *v);
+bool weft_chan_recv(weft_chan *c, void *v);
+void weft_chan_close(weft_chan *c);
+
+/*
+ * 1 if it was sent or received, 0 if closed and drained, -EAGAIN if it would
+ * have to wait; -ETIMEDOUT if it had to wait until then.
+ */
+int weft_chan_try_send(weft_chan *c, const void *v);
+int weft_chan_try_recv(weft_chan *c, void *v);
+int weft_chan_send_until(weft_chan *c, const void *v, int64_t when);
+int weft_chan_recv_until(weft_chan *c, void *v, int64_t when);
+
+/* Elements in it now, and at most. */
+size_t weft_chan_len(weft_chan *c);
+size_t weft_chan_cap(weft_chan *c);
+
+/*
+ * The same with the element's size checked (fatal if it differs):
+ *	weft_send(c, value)	evaluates and sends a value
+ *	weft_recv(c, type)	a value of that type; zero if closed
+ *	weft_recv_ok(c, &v)	receives into v; false if closed
+ */
+#define weft_send(c, ...) WEFT_SEND_(c, (__VA_ARGS__))
+#define weft_recv(c, ...) WEFT_RECV_(c, __VA_ARGS__)
+#define weft_recv_ok(c, p) weft_chan_recv_(c, p, WEFT_SIZE_(p))
+void weft_chan_send_(weft_chan *c, const void *v, size_t bytes);
+bool weft_chan_recv_(weft_chan *c, void *v, size_t bytes);
+void *weft_chan_recv_at_(weft_chan *c, void *v, size_t bytes);
+
+/* ---- select ------------------------------------------------------------ */
+
+/*
+ * Waits until one of several channel operations can go on, and does that one:
+ *
+ *	weft_case cases[] = { WEFT_RECV(in, &x), WEFT_SEND(out, &y) };
+ *	switch (weft_select(cases, 2)) {
+ *	case 0: if (cases[0].ok) ... ; break;	in had a value, or is closed
+ *	case 1: ...
+ *	}
+ *
+ * Among those that can go on the choice is random and fair; the ordered forms
+ * take the first. With a WEFT_DEFAULT (one at most) it does not wait: that is
+ * chosen if at one instant none of the others could go on. A case with a NULL
+ * channel never can. The same channel may stand in several cases.
+ *
+ * Returns the index of the case; -ETIMEDOUT if none could go on until `when`;
+ * -ENOMEM if memory is refused (only with more than 16 cases). More than
+ * 65,536 cases are fatal. With none at all it waits for ever, or until then.
+ */
+typedef struct weft_case {
+	weft_chan *chan;
+	void *elem;		/* as v above */
+	size_t bytes_;
+	int op_;
+	bool ok;		/* out, of a receive: got a value */
+} weft_case;
+
+#define WEFT_SEND(c, p) WEFT_CASE_(c, p, 1)
+#define WEFT_RECV(c, p) WEFT_CASE_(c, p, 2)
+#define WEFT_DEFAULT WEFT_CASE_(NULL, NULL, 3)
+
+int weft_select(weft_case *cases, size_t n);
+int weft_select_until(weft_case *cases, size_t n, int64_t when);
+int weft_select_ordered(weft_case *cases, size_t n);
+int weft_select_ordered_until(weft_case *cases, size_t n, int64_t when);
+
+/* ---- timers ------------------------------------------------------------ */
+
+/*
+ * A timer fires once, a ticker again and again; when it fires it puts the time
+ * (int64_t) on its channel, unless the last one is still there, or it starts a
+ * goroutine fn(arg). The channel has room for one, yet its length and capacity
+ * read 0.
+ */
+typedef struct weft_timer weft_timer;
+
+/* NULL if memory is refused. A period of zero or less is fatal. */
+weft_timer *weft_timer_make(int64_t ns);
+weft_timer *weft_ticker_make(int64_t period_ns);
+weft_timer *weft_after_func(int64_t ns, void (*fn)(void *arg), void *arg);
+
+/* Its channel, only to receive from; lives as long as the timer, or longer if
+ * retained. NULL for a function. */
+weft_chan *weft_timer_chan(weft_timer *t);
+
+/*
+ * Stop it; let it fire in ns from now (a ticker: every ns). True if it was
+ * pending, or its time was not yet received: that firing is prevented. From
+ * then on nobody receives a time of before.
+ */
+bool weft_timer_stop(weft_timer *t);
+bool weft_timer_reset(weft_timer *t, int64_t ns);
+/* Stops and frees. Fatal if somebody waits on its channel; NULL is fine. */
+void weft_timer_free(weft_timer *t);
+
+/* A channel that gets the time in ns from now; release it when you like. */
+weft_chan *weft_after(int64_t ns);
+
 /* ---- values of a goroutine ----------------------------------------------- */
 
 /*
@@ -288,5 +414,6 @@ void weft_dump(void);
 #endif
 
 #include "weft/go.h"
+#include "weft/case.h"
 
 #endif /* WEFT_H */

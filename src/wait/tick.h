@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* What a channel has to know of the timer that it belongs to. */
+#ifndef TICK_H
+#define TICK_H
+
+struct weft_timer;
+
+/* The channel of weft_after is about to be freed: so is its timer. */
+void tick_chan_gone(struct weft_timer *t);
+
+#endif
