@@ -55,7 +55,7 @@ endif
 ifeq ($(SAN),thread)
 SANFLAGS = -fsanitize=thread
 # The sanitizer's shadow does not fit beside fully randomised mappings.
-RUN	= setarch -R
+RUN	= env TSAN_OPTIONS=atexit_sleep_ms=0 setarch -R
 endif
 
 # -iquote and not -I: sched.h and friends must not hide the system's.

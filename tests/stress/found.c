@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The forms that do not wait may say "not now" only if that was so at some
+ * instant of the call. They look without the lock first; here others do what
+ * they can to make that look go wrong: work at the channel so that it is never
+ * empty (or never full) while its inside changes, or put something there
+ * before each other's look.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <weft.h>
+
+#include "t.h"
+
+enum how { TRY, PAST, DEFAULT, ORDERED, HOWS };
+
+static bool
+takes(weft_chan *c, enum how how)
+{
+	weft_case k[] = { WEFT_RECV(c, NULL), WEFT_DEFAULT };
+
+	switch (how) {
+	case TRY:	return weft_chan_try_recv(c, NULL) >= 0;
+	case PAST:	return weft_chan_recv_until(c, NULL, 0) >= 0;
+	case DEFAULT:	return weft_select(k, 2) == 0;
+	default:	return weft_select_ordered(k, 2) == 0;
+	}
+}
+
+static bool
+gives(weft_chan *c, enum how how)
+{
+	weft_case k[] = { WEFT_SEND(c, NULL), WEFT_DEFAULT };
+
+	switch (how) {
+	case TRY:	return weft_chan_try_send(c, NULL) == 1;
+	case PAST:	return weft_chan_send_until(c, NULL, 0) == 1;
+	case DEFAULT:	return weft_select(k, 2) == 0;
+	default:	return weft_select_ordered(k, 2) == 0;
+	}
+}
+
+/* ---- there is always somebody, or something ---- */
+
+enum { CROWD = 400, EACH = 120 };
+
+struct crowd {
+	weft_chan *c;
+	weft_waitgroup ended;
+	bool receive, go;
+	enum how how;
+	long failed;
+};
+
+static void one_send(struct crowd *w) { weft_chan_send(w->c, NULL); }
+static void one_recv(struct crowd *w) { weft_chan_recv(w->c, NULL); }
+
+static void
+await_start(struct crowd *w)
+{
+	while (!__atomic_load_n(&w->go, __ATOMIC_ACQUIRE))
+		weft_yield();
+}
+
+static void
+plain(struct crowd *w)
+{
+	await_start(w);
+	for (int i = 0; i < EACH; i++) {
+		if (w->receive)
+			weft_chan_recv(w->c, NULL);
+		else
+			weft_chan_send(w->c, NULL);
+	}
+	weft_waitgroup_done(&w->ended);
+}
+
+static void
+looker(struct crowd *w)
+{
+	long failed = 0;
+
+	await_start(w);
+	for (int i = 0; i < EACH; i++)
+		failed += w->receive ? !takes(w->c, w->how) :
+		    !gives(w->c, w->how);
+	__atomic_add_fetch(&w->failed, failed, __ATOMIC_RELAXED);
+	weft_waitgroup_done(&w->ended);
+}
+
+/*
+ * CROWD of them wait on the channel, and 3 * EACH < CROWD are served: so there
+ * is one for each look.
+ */
+static void
+never_alone(size_t cap, bool receive, enum how how)
+{
+	struct crowd w = {
+		.c = weft_chan_make(sizeof(int64_t), cap), .receive = receive,
+		.how = how
+	};
+	weft_stats s;
+	uint64_t before;
+
+	weft_stats_read(&s);
+	before = s.parks;
+	for (size_t i = 0; receive && i < cap; i++)
+		weft_chan_send(w.c, NULL);
+	for (int i = 0; i < CROWD; i++)
+		OK(weft_go(receive ? one_send : one_recv, &w) > 0);
+	do {
+		weft_yield();
+		weft_stats_read(&s);
+	} while (s.parks < before + CROWD);
+	weft_waitgroup_add(&w.ended, 3);
+	OK(weft_go(plain, &w) > 0);
+	OK(weft_go(looker, &w) > 0);
+	OK(weft_go(looker, &w) > 0);
+	__atomic_store_n(&w.go, true, __ATOMIC_RELEASE);
+	weft_waitgroup_wait(&w.ended);
+	EQ(w.failed, 0);
+	for (int i = 3 * EACH; i < CROWD; i++)
+		OK(receive ? takes(w.c, TRY) : gives(w.c, TRY));
+	while (weft_count() > 1)
+		weft_yield();
+	weft_chan_release(w.c);
+}
+
+static void
+crowds(void)
+{
+	for (long i = t_scale(20); i > 0; i--)
+		for (enum how how = 0; how < HOWS; how++) {
+			never_alone(0, true, how);
+			never_alone(1, true, how);
+			never_alone(3, true, how);
+			never_alone(0, false, how);
+			never_alone(3, false, how);
+		}
+}
+
+GTEST(never_alone_on_1, 1) { crowds(); }
+GTEST(never_alone_on_2, 2) { crowds(); }
+GTEST(never_alone_on_4, 4) { crowds(); }
+
+/* ---- what was done before is seen ---- */
+
+struct notice {
+	weft_chan *c;
+	bool done;
+	int what;
+};
+
+static void
+do_it(struct notice *n)
+{
+	if (n->what == 0)
+		weft_chan_send(n->c, NULL);
+	else if (n->what == 1)
+		weft_chan_close(n->c);
+	else
+		weft_chan_recv(n->c, NULL);
+	__atomic_store_n(&n->done, true, __ATOMIC_RELEASE);
+}
+
+GTEST(done_is_seen, 2)
+{
+	for (long i = t_scale(30000); i > 0; i--) {
+		struct notice n = {
+			.c = weft_chan_make(8, 1), .what = (int)i % 3
+		};
+		enum how how = (enum how)(i / 3 % HOWS);
+
+		if (n.what == 2)
+			weft_chan_send(n.c, NULL);
+		OK(weft_go(do_it, &n) > 0);
+		while (!__atomic_load_n(&n.done, __ATOMIC_ACQUIRE))
+			weft_yield();
+		OK(n.what == 2 ? gives(n.c, how) : takes(n.c, how));
+		weft_chan_release(n.c);
+	}
+}
+
+/* ---- two that act, and then look at what the other did ---- */
+
+enum { BATCH = 64 };
+
+struct pair {
+	weft_chan *mine[2][BATCH];
+	bool saw[2][BATCH];
+	weft_waitgroup ended;
+	int at;			/* both count it up: they go in step */
+	int what;
+	enum how how;
+};
+
+static void
+act_and_look(struct pair *p, int me)
+{
+	for (int i = 0; i < BATCH; i++) {
+		weft_chan *own = p->mine[me][i], *other = p->mine[!me][i];
+
+		__atomic_add_fetch(&p->at, 1, __ATOMIC_ACQ_REL);
+		for (int n = 1; __atomic_load_n(&p->at, __ATOMIC_ACQUIRE) <
+		    2 * i + 2; n++)
+			if (n % 500 == 0)
+				weft_yield();
+		if (p->what == 0)
+			weft_chan_send(own, NULL);
+		else if (p->what == 1)
+			weft_chan_close(own);
+		else
+			weft_chan_recv(own, NULL);
+		p->saw[me][i] = p->what == 2 ? gives(other, p->how) :
+		    takes(other, p->how);
+	}
+	weft_waitgroup_done(&p->ended);
+}
+
+/*
+ * Both act on their own channel before they look at the other's. Whoever acts
+ * last has the other's act before it: at least one of them sees it.
+ */
+static void
+someone_sees(int what, enum how how)
+{
+	struct pair *p = calloc(1, sizeof *p);
+
+	p->what = what;
+	p->how = how;
+	for (int i = 0; i < BATCH; i++)
+		for (int k = 0; k < 2; k++) {
+			p->mine[k][i] = weft_chan_make(8, 1);
+			if (what == 2)
+				weft_chan_send(p->mine[k][i], NULL);
+		}
+	weft_waitgroup_add(&p->ended, 2);
+	OK(weft_go(act_and_look, p, 0) > 0);
+	OK(weft_go(act_and_look, p, 1) > 0);
+	weft_waitgroup_wait(&p->ended);
+	for (int i = 0; i < BATCH; i++) {
+		OK(p->saw[0][i] || p->saw[1][i]);
+		for (int k = 0; k < 2; k++)
+			weft_chan_release(p->mine[k][i]);
+	}
+	free(p);
+}
+
+static void
+pairs(void)
+{
+	for (long i = t_scale(40); i > 0; i--)
+		for (enum how how = 0; how < HOWS; how++)
+			for (int what = 0; what < 3; what++)
+				someone_sees(what, how);
+}
+
+GTEST(one_of_two_sees_on_1, 1) { pairs(); }
+GTEST(one_of_two_sees_on_2, 2) { pairs(); }
+GTEST(one_of_two_sees_on_4, 4) { pairs(); }
