@@ -363,7 +363,158 @@ void weft_timer_free(weft_timer *t);
 /* A channel that gets the time in ns from now; release it when you like. */
 weft_chan *weft_after(int64_t ns);
 
-/* ---- values of a goroutine ----------------------------------------------- */
+/* ---- locks and conditions ---------------------------------------------- */
+
+/*
+ * What follows is embedded in your data. The zero value is ready; it must not
+ * be copied or freed while in use. `try` forms do not wait; `until` forms give
+ * 0 or -ETIMEDOUT; those with a context also -ECANCELED (see there).
+ */
+
+/*
+ * A lock that one holds. Who finds it free takes it, until somebody has waited
+ * for a millisecond: then it goes from hand to hand in order of arrival.
+ * Unlocking one that is not locked is fatal; another goroutine may unlock it.
+ */
+typedef struct weft_mutex {
+	uint32_t state_, unused_;
+} weft_mutex;
+
+void weft_mutex_lock(weft_mutex *m);
+bool weft_mutex_try_lock(weft_mutex *m);
+void weft_mutex_unlock(weft_mutex *m);
+
+/*
+ * A lock that one writer holds or any number of readers (under 2^30). A
+ * waiting writer keeps new readers out: do not take it for reading twice.
+ */
+typedef struct weft_rwmutex {
+	weft_mutex writers_;
+	uint64_t word_;
+	uint32_t drained_, unused_;
+} weft_rwmutex;
+
+void weft_rwmutex_lock(weft_rwmutex *rw);
+bool weft_rwmutex_try_lock(weft_rwmutex *rw);
+void weft_rwmutex_unlock(weft_rwmutex *rw);
+void weft_rwmutex_rlock(weft_rwmutex *rw);
+bool weft_rwmutex_try_rlock(weft_rwmutex *rw);
+void weft_rwmutex_runlock(weft_rwmutex *rw);
+
+/*
+ * Waits for a change of what a mutex guards. Wait unlocks m, waits for a
+ * signal or broadcast, and locks m again; look at your data again after it.
+ * Signal wakes the one that has waited longest.
+ */
+typedef struct weft_cond {
+	uint32_t waiters_;
+} weft_cond;
+
+void weft_cond_wait(weft_cond *c, weft_mutex *m);
+int weft_cond_wait_until(weft_cond *c, weft_mutex *m, int64_t when);
+void weft_cond_signal(weft_cond *c);
+void weft_cond_broadcast(weft_cond *c);
+
+/* Calls fn(arg) the first time; returns when that call has returned, or has
+ * ended its goroutine. */
+typedef struct weft_once {
+	uint32_t state_;
+} weft_once;
+
+void weft_once_do(weft_once *o, void (*fn)(void *arg), void *arg);
+
+/*
+ * Units that are taken, some at a time, and given back; `WEFT_SEM(n)` is one
+ * with n units. In order of arrival: many wanted are not overtaken by few.
+ */
+typedef struct weft_sem {
+	uint64_t units_;
+} weft_sem;
+#define WEFT_SEM(n) { (n) }
+
+typedef struct weft_context weft_context;
+
+/* (For a context that is cancelled nothing is taken, even if it is there.) */
+void weft_sem_acquire(weft_sem *s, uint64_t n);
+bool weft_sem_try_acquire(weft_sem *s, uint64_t n);
+int weft_sem_acquire_until(weft_sem *s, uint64_t n, int64_t when);
+int weft_sem_acquire_context(weft_sem *s, uint64_t n, weft_context *ctx);
+void weft_sem_release(weft_sem *s, uint64_t n);
+
+/*
+ * Something that happens once, for all to see; reset makes it undone. If it is
+ * set a wait returns 0 at once, also with a context that is cancelled.
+ */
+typedef struct weft_event {
+	uint32_t state_;
+} weft_event;
+
+void weft_event_set(weft_event *e);
+void weft_event_reset(weft_event *e);
+bool weft_event_is_set(weft_event *e);
+void weft_event_wait(weft_event *e);
+int weft_event_wait_until(weft_event *e, int64_t when);
+int weft_event_wait_context(weft_event *e, weft_context *ctx);
+
+/* ---- contexts: who need not go on ------------------------------------- */
+
+/*
+ * A node of a tree that says whether work for it shall go on, until when, and
+ * with which values. NULL is the root: never cancelled, no values. A child is
+ * cancelled with its parent, and keeps its parent. A deadline is seen to by the
+ * runtime, and by who asks for the error. NULL as a key is fatal.
+ */
+
+/* NULL if memory is refused. Each has one owner. */
+weft_context *weft_context_make(weft_context *parent);
+weft_context *weft_context_make_until(weft_context *parent, int64_t when);
+weft_context *weft_context_make_value(weft_context *parent,
+    const void *key, void *value);
+weft_context *weft_context_retain(weft_context *ctx);
+/* The last owner frees it; that does not cancel its children. */
+void weft_context_release(weft_context *ctx);
+
+/* Cancels it and all below; the first call counts. cause 0: -ECANCELED. */
+void weft_context_cancel(weft_context *ctx, int cause);
+/* 0, -ECANCELED, or -ETIMEDOUT if its time or a parent's was up. */
+int weft_context_error(weft_context *ctx);
+/* Why: what cancel was given; else the error. */
+int weft_context_cause(weft_context *ctx);
+/* Closed when it is cancelled; lives as long as ctx. The root's is NULL. */
+weft_chan *weft_context_done(weft_context *ctx);
+/* The earliest of its own and its parents', WEFT_NEVER if none. */
+int64_t weft_context_deadline(weft_context *ctx);
+/* Of the nearest with that key, from here upwards; NULL if none. */
+void *weft_context_value(weft_context *ctx, const void *key);
+
+/*
+ * Goroutines that belong together: the first result that is not 0 is the
+ * group's, and cancels its context. Wait returns it when all have ended; then
+ * the group can be used anew. Only one may wait, a second is fatal.
+ * WEFT_GROUP(g, .limit = 4); declares one that is waited for where its scope
+ * is left (but not by weft_exit or longjmp: do not).
+ */
+typedef struct weft_group {
+	int limit;		/* so many at a time; 0: no limit */
+	weft_context *parent;	/* of the group's context, or NULL */
+	weft_context *context_;
+	uint64_t state_;
+	uint32_t room_, ended_;
+	int error_;
+} weft_group;
+
+#define WEFT_GROUP(g, ...) \
+	weft_group g __attribute__((__cleanup__(weft_group_leave_), \
+	    __unused__)) = { __VA_ARGS__ }
+
+/* Waits while `limit` run. 0, or as weft_go. try: -EAGAIN if it had to. */
+int weft_group_go(weft_group *g, int (*fn)(void *arg), void *arg);
+int weft_group_try_go(weft_group *g, int (*fn)(void *arg), void *arg);
+int weft_group_wait(weft_group *g);
+/* Cancelled by an error, by wait's end, or by you; NULL if memory is refused.
+ * It lives until wait returns. */
+weft_context *weft_group_context(weft_group *g);
+void weft_group_leave_(weft_group *g);
 
 /*
  * A value of each goroutine under one key, the address of a weft_local. What

@@ -41,14 +41,25 @@ gives(weft_chan *c, enum how how)
 	}
 }
 
+/* Counts itself and spins until there are n: then they run side by side. */
+static void
+meet(int *count, int n)
+{
+	__atomic_add_fetch(count, 1, __ATOMIC_ACQ_REL);
+	for (int i = 1; __atomic_load_n(count, __ATOMIC_ACQUIRE) < n; i++)
+		if (i % 500 == 0)
+			weft_yield();
+}
+
 /* ---- there is always somebody, or something ---- */
 
-enum { CROWD = 400, EACH = 120 };
+enum { CROWD = 2000, EACH = 900, SKEW = 8 };
 
 struct crowd {
 	weft_chan *c;
 	weft_waitgroup ended;
-	bool receive, go;
+	int at[2];		/* how far each of two is */
+	bool receive;
 	enum how how;
 	long failed;
 };
@@ -56,18 +67,23 @@ struct crowd {
 static void one_send(struct crowd *w) { weft_chan_send(w->c, NULL); }
 static void one_recv(struct crowd *w) { weft_chan_recv(w->c, NULL); }
 
+/* One step further, but not far ahead: so they run side by side. */
 static void
-await_start(struct crowd *w)
+step(struct crowd *w, int me)
 {
-	while (!__atomic_load_n(&w->go, __ATOMIC_ACQUIRE))
-		weft_yield();
+	int at = __atomic_add_fetch(&w->at[me], 1, __ATOMIC_RELAXED);
+
+	for (int i = 1; __atomic_load_n(&w->at[!me], __ATOMIC_RELAXED) <
+	    at - SKEW; i++)
+		if (i % 500 == 0)
+			weft_yield();
 }
 
 static void
 plain(struct crowd *w)
 {
-	await_start(w);
 	for (int i = 0; i < EACH; i++) {
+		step(w, 0);
 		if (w->receive)
 			weft_chan_recv(w->c, NULL);
 		else
@@ -81,16 +97,17 @@ looker(struct crowd *w)
 {
 	long failed = 0;
 
-	await_start(w);
-	for (int i = 0; i < EACH; i++)
+	for (int i = 0; i < EACH; i++) {
+		step(w, 1);
 		failed += w->receive ? !takes(w->c, w->how) :
 		    !gives(w->c, w->how);
-	__atomic_add_fetch(&w->failed, failed, __ATOMIC_RELAXED);
+	}
+	w->failed = failed;
 	weft_waitgroup_done(&w->ended);
 }
 
 /*
- * CROWD of them wait on the channel, and 3 * EACH < CROWD are served: so there
+ * CROWD of them wait on the channel, and 2 * EACH < CROWD are served: so there
  * is one for each look.
  */
 static void
@@ -113,36 +130,41 @@ never_alone(size_t cap, bool receive, enum how how)
 		weft_yield();
 		weft_stats_read(&s);
 	} while (s.parks < before + CROWD);
-	weft_waitgroup_add(&w.ended, 3);
+	weft_waitgroup_add(&w.ended, 2);
 	OK(weft_go(plain, &w) > 0);
 	OK(weft_go(looker, &w) > 0);
-	OK(weft_go(looker, &w) > 0);
-	__atomic_store_n(&w.go, true, __ATOMIC_RELEASE);
 	weft_waitgroup_wait(&w.ended);
 	EQ(w.failed, 0);
-	for (int i = 3 * EACH; i < CROWD; i++)
-		OK(receive ? takes(w.c, TRY) : gives(w.c, TRY));
-	while (weft_count() > 1)
+	while (weft_count() > 1) {
+		if (receive)
+			takes(w.c, TRY);
+		else
+			gives(w.c, TRY);
 		weft_yield();
+	}
 	weft_chan_release(w.c);
 }
 
 static void
-crowds(void)
+crowds(double seconds)
 {
-	for (long i = t_scale(20); i > 0; i--)
-		for (enum how how = 0; how < HOWS; how++) {
-			never_alone(0, true, how);
-			never_alone(1, true, how);
-			never_alone(3, true, how);
-			never_alone(0, false, how);
-			never_alone(3, false, how);
-		}
+	static const struct {
+		size_t cap;
+		bool receive;
+	} of[] = {
+		{ 0, true }, { 1, true }, { 3, true }, { 1, true },
+		{ 0, false }, { 1, true }, { 3, false }
+	};
+	double end = t_now() + seconds;
+
+	for (int i = 0; i < 10 || t_more(0) || t_now() < end; i++)
+		never_alone(of[i % 7].cap, of[i % 7].receive,
+		    i % 4 ? TRY : (enum how)(i / 4 % HOWS));
 }
 
-GTEST(never_alone_on_1, 1) { crowds(); }
-GTEST(never_alone_on_2, 2) { crowds(); }
-GTEST(never_alone_on_4, 4) { crowds(); }
+GTEST(never_alone_on_1, 1) { crowds(0.2); }
+GTEST(never_alone_on_2, 2) { crowds(1.2); }
+GTEST(never_alone_on_4, 4) { crowds(0.3); }
 
 /* ---- what was done before is seen ---- */
 
@@ -201,11 +223,7 @@ act_and_look(struct pair *p, int me)
 	for (int i = 0; i < BATCH; i++) {
 		weft_chan *own = p->mine[me][i], *other = p->mine[!me][i];
 
-		__atomic_add_fetch(&p->at, 1, __ATOMIC_ACQ_REL);
-		for (int n = 1; __atomic_load_n(&p->at, __ATOMIC_ACQUIRE) <
-		    2 * i + 2; n++)
-			if (n % 500 == 0)
-				weft_yield();
+		meet(&p->at, 2 * i + 2);
 		if (p->what == 0)
 			weft_chan_send(own, NULL);
 		else if (p->what == 1)
@@ -248,14 +266,70 @@ someone_sees(int what, enum how how)
 }
 
 static void
-pairs(void)
+pairs(double seconds)
 {
-	for (long i = t_scale(40); i > 0; i--)
-		for (enum how how = 0; how < HOWS; how++)
-			for (int what = 0; what < 3; what++)
-				someone_sees(what, how);
+	double end = t_now() + seconds;
+
+	for (int i = 0; i < 12 || t_more(0) || t_now() < end; i++)
+		someone_sees(i % 3, (enum how)(i % HOWS));
 }
 
-GTEST(one_of_two_sees_on_1, 1) { pairs(); }
-GTEST(one_of_two_sees_on_2, 2) { pairs(); }
-GTEST(one_of_two_sees_on_4, 4) { pairs(); }
+GTEST(one_of_two_sees_on_1, 1) { pairs(0.1); }
+GTEST(one_of_two_sees_on_2, 2) { pairs(0.8); }
+
+/* ---- closed, and then drained ---- */
+
+/* One closes and drains; the other looks, a bit earlier or later. */
+static void
+drain_or_look(struct pair *p, int me)
+{
+	for (int i = 0; i < BATCH; i++) {
+		weft_chan *c = p->mine[0][i];
+
+		meet(&p->at, 2 * i + 2);
+		if (me == 0) {
+			weft_chan_close(c);
+			weft_chan_recv(c, NULL);
+			p->saw[0][i] = true;
+		} else {
+			for (int n = i * 3; n > 0; n--)
+				__asm__ volatile ("");
+			p->saw[1][i] = takes(c, p->how);
+		}
+	}
+	weft_waitgroup_done(&p->ended);
+}
+
+/* First there is a value, then it is closed: a receive can always go on. */
+static void
+always_something(enum how how)
+{
+	struct pair *p = calloc(1, sizeof *p);
+
+	p->how = how;
+	for (int i = 0; i < BATCH; i++) {
+		p->mine[0][i] = weft_chan_make(8, 1);
+		weft_chan_send(p->mine[0][i], NULL);
+	}
+	weft_waitgroup_add(&p->ended, 2);
+	OK(weft_go(drain_or_look, p, 0) > 0);
+	OK(weft_go(drain_or_look, p, 1) > 0);
+	weft_waitgroup_wait(&p->ended);
+	for (int i = 0; i < BATCH; i++) {
+		OK(p->saw[1][i]);
+		weft_chan_release(p->mine[0][i]);
+	}
+	free(p);
+}
+
+static void
+closings(double seconds)
+{
+	double end = t_now() + seconds;
+
+	for (int i = 0; i < 8 || t_more(0) || t_now() < end; i++)
+		always_something(i % 4 ? TRY : (enum how)(i / 4 % HOWS));
+}
+
+GTEST(closed_or_filled_on_2, 2) { closings(1.2); }
+GTEST(closed_or_filled_on_4, 4) { closings(0.3); }

@@ -134,7 +134,7 @@ static void
 newborns(int pairs)
 {
 	struct pair p[4];
-	long n = 3000;
+	long n = t_scale(8000);
 
 	for (int i = 0; i < pairs; i++)
 		pair_start(&p[i], 0);
@@ -142,7 +142,7 @@ newborns(int pairs)
 		weft_yield();
 	for (long i = 0; i < n; i++)
 		weft_go(newborn);
-	OK(see(&ran, n, 5));
+	OK(see(&ran, n, 20));
 	end_all();
 }
 
@@ -150,6 +150,8 @@ GTEST(newborns_beside_a_pair, 1) { newborns(1); }
 GTEST(newborns_beside_pairs, 1) { newborns(4); }
 
 /* ---- many whose time is the same ---- */
+
+enum { MANY = 400 };
 
 static void
 sleeper(int64_t when, atomic_int *asleep)
@@ -164,13 +166,13 @@ GTEST(sleepers_beside_workers, 1)
 	int64_t when = weft_in(100 * WEFT_MS);
 	atomic_int asleep = 0;
 
-	for (int i = 0; i < 200; i++)
+	for (int i = 0; i < MANY; i++)
 		weft_go(sleeper, when, &asleep);
-	while (asleep < 200)
+	while (asleep < MANY)
 		weft_yield();
 	weft_go(yielder, WEFT_MS);
 	weft_go(yielder, WEFT_MS);
 	weft_sleep_until(when);
-	OK(see(&ran, 200, 4));
+	OK(see(&ran, MANY, 10));
 	end_all();
 }

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Contexts, for the rooms whose waits a context can end.
+ *
+ *	err = context_watch(ctx, &w, &s);	before it sleeps
+ *	sleeper_sleep(...)			CANCELLED: the context did it
+ *	context_unwatch(ctx, &w);		before w and s are gone
+ */
+#ifndef CONTEXT_H
+#define CONTEXT_H
+
+#include "waiter.h"
+#include "weft.h"
+
+/* A sleep that a context ends; on the stack of who sleeps. */
+struct watch {
+	struct list link;	/* under the tree's lock; next is NULL when it
+				 * is on no list */
+	struct sleeper *who;	/* constant while linked */
+};
+
+/*
+ * 0: from now on a cancel ends that sleep, or has it not begin. Otherwise the
+ * error of the context, which is cancelled already. The sleeper is contested
+ * from then on. No lock of RANK_CONTEXT on is held. With ctx NULL: 0, and
+ * nothing is done.
+ */
+int context_watch(weft_context *ctx, struct watch *w, struct sleeper *s);
+
+/*
+ * When it returns the context touches neither the watch nor its sleeper any
+ * more. If context_watch gave an error it need not, but may be called. Locks
+ * as above.
+ */
+void context_unwatch(weft_context *ctx, struct watch *w);
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/* weft_event, between goroutines and plain threads alike. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include <weft.h>
+
+#include "t.h"
+
+enum { GOROUTINES = 20, THREADS = 4 };
+
+/* The same on one processor and on several. */
+static void
+on_all(void (*fn)(void))
+{
+	for (int procs = 1; procs <= 8; procs *= 2) {
+		OK(weft_set_procs(procs) > 0);
+		fn();
+	}
+}
+#define ON_ALL(name) GTEST(name##_on_1_2_4_8, 1) { on_all(name); }
+
+struct news {
+	weft_event e;
+	weft_waitgroup started, ended;
+	int value;		/* plain: who waited sees it */
+	weft_context *ctx;
+};
+
+/* Each in one of the ways there are to wait. */
+static void
+hear(struct news *n, int how)
+{
+	weft_waitgroup_done(&n->started);
+	switch (how % 4) {
+	case 0:
+		weft_event_wait(&n->e);
+		break;
+	case 1:
+		EQ(weft_event_wait_until(&n->e, weft_in(50 * WEFT_SECOND)), 0);
+		break;
+	case 2:
+		EQ(weft_event_wait_context(&n->e, n->ctx), 0);
+		break;
+	case 3:
+		while (!weft_event_is_set(&n->e))
+			weft_yield();
+	}
+	EQ(n->value, 1);
+	weft_waitgroup_done(&n->ended);
+}
+
+static void *
+hear_plainly(void *arg)
+{
+	for (int i = 0; i < 4; i++)
+		hear(arg, i);
+	return NULL;
+}
+
+static void
+all_hear(void)
+{
+	for (long r = t_scale(100); r > 0; r--) {
+		struct news n = {0};
+		pthread_t t[THREADS];
+
+		n.ctx = weft_context_make(NULL);
+		weft_waitgroup_add(&n.started, GOROUTINES + 4 * THREADS);
+		weft_waitgroup_add(&n.ended, GOROUTINES + 4 * THREADS);
+		for (int i = 0; i < GOROUTINES; i++)
+			OK(weft_go(hear, &n, i) > 0);
+		for (int i = 0; i < THREADS; i++)
+			EQ(pthread_create(&t[i], NULL, hear_plainly, &n), 0);
+		if (r % 2)
+			for (int i = 0; i < 10; i++)
+				weft_yield();
+		OK(!weft_event_is_set(&n.e));
+		n.value = 1;
+		weft_event_set(&n.e);
+		OK(weft_event_is_set(&n.e));
+		weft_waitgroup_wait(&n.ended);
+		for (int i = 0; i < THREADS; i++)
+			pthread_join(t[i], NULL);
+		weft_context_release(n.ctx);
+	}
+}
+ON_ALL(all_hear)
+
+TEST(without_a_runtime)
+{
+	struct news n = {0};
+	pthread_t t[THREADS];
+
+	weft_waitgroup_add(&n.started, 4 * THREADS);
+	weft_waitgroup_add(&n.ended, 4 * THREADS);
+	for (int i = 0; i < THREADS; i++)
+		EQ(pthread_create(&t[i], NULL, hear_plainly, &n), 0);
+	EQ(weft_event_wait_until(&n.e, weft_in(WEFT_MS)), -ETIMEDOUT);
+	n.value = 1;
+	weft_event_set(&n.e);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(t[i], NULL);
+}
+
+GTEST(known_means_no_waiting, 1)
+{
+	weft_context *ctx = weft_context_make(NULL);
+	weft_event e = {0};
+	weft_stats before, after;
+
+	weft_stats_read(&before);
+	weft_event_set(&e);
+	weft_event_set(&e);
+	weft_event_wait(&e);
+	EQ(weft_event_wait_until(&e, 0), 0);
+	EQ(weft_event_wait_context(&e, NULL), 0);
+	weft_context_cancel(ctx, 0);
+	EQ(weft_event_wait_context(&e, ctx), 0);
+	weft_stats_read(&after);
+	EQ(after.parks, before.parks);
+	weft_context_release(ctx);
+}
+
+/* ---- not yet ---- */
+
+static void
+until_is_never_early(void)
+{
+	weft_event e = {0};
+	int64_t when = weft_in(2 * WEFT_MS);
+
+	EQ(weft_event_wait_until(&e, 0), -ETIMEDOUT);
+	EQ(weft_event_wait_until(&e, when), -ETIMEDOUT);
+	OK(weft_now() >= when);
+	OK(!weft_event_is_set(&e));
+	weft_event_set(&e);
+	EQ(weft_event_wait_until(&e, 0), 0);
+	weft_event_reset(&e);
+	OK(!weft_event_is_set(&e));
+	EQ(weft_event_wait_until(&e, weft_now()), -ETIMEDOUT);
+}
+ON_ALL(until_is_never_early)
+
+static void
+cancel_all(weft_context *ctx, int yields)
+{
+	while (yields-- > 0)
+		weft_yield();
+	weft_context_cancel(ctx, -EPIPE);
+}
+
+static void
+not_to_be(weft_context *ctx, weft_event *e, weft_waitgroup *wg)
+{
+	EQ(weft_event_wait_context(e, ctx), -ECANCELED);
+	weft_waitgroup_done(wg);
+}
+
+struct doubt {
+	weft_context *ctx;
+	weft_event *e;
+	weft_waitgroup *wg;
+};
+
+static void *
+not_plainly(void *arg)
+{
+	struct doubt *d = arg;
+
+	not_to_be(d->ctx, d->e, d->wg);
+	return NULL;
+}
+
+static void
+cancelled(void)
+{
+	for (long r = t_scale(200); r > 0; r--) {
+		weft_context *ctx = weft_context_make(NULL);
+		weft_waitgroup wg = {0};
+		weft_event e = {0};
+		struct doubt d = { ctx, &e, &wg };
+		pthread_t t;
+
+		weft_waitgroup_add(&wg, 11);
+		for (int i = 0; i < 10; i++)
+			OK(weft_go(not_to_be, ctx, &e, &wg) > 0);
+		EQ(pthread_create(&t, NULL, not_plainly, &d), 0);
+		OK(weft_go(cancel_all, ctx, (int)(r % 20)) > 0);
+		weft_waitgroup_wait(&wg);
+		pthread_join(t, NULL);
+		EQ(weft_event_wait_context(&e, ctx), -ECANCELED);
+		weft_context_release(ctx);
+	}
+}
+ON_ALL(cancelled)
+
+static void
+deadline_of_a_context(void)
+{
+	int64_t when = weft_in(2 * WEFT_MS);
+	weft_context *ctx = weft_context_make_until(NULL, when);
+	weft_event e = {0};
+
+	EQ(weft_event_wait_context(&e, ctx), -ETIMEDOUT);
+	OK(weft_now() >= when);
+	weft_context_release(ctx);
+}
+ON_ALL(deadline_of_a_context)
+
+/* ---- again ---- */
+
+struct lamp {
+	weft_event on, off;
+	weft_waitgroup wg;
+	int rounds;
+	int value;		/* plain: whose turn it is follows the events */
+};
+
+static void
+follow(struct lamp *l)
+{
+	for (int i = 0; i < l->rounds; i++) {
+		weft_event_wait(&l->on);
+		weft_event_reset(&l->on);
+		EQ(l->value, 2 * i + 1);
+		l->value++;
+		weft_event_set(&l->off);
+	}
+	weft_waitgroup_done(&l->wg);
+}
+
+static void *
+follow_plainly(void *arg)
+{
+	follow(arg);
+	return NULL;
+}
+
+static void
+lead(struct lamp *l)
+{
+	for (int i = 0; i < l->rounds; i++) {
+		EQ(l->value, 2 * i);
+		l->value++;
+		weft_event_set(&l->on);
+		while (weft_event_wait_until(&l->off, i % 8 ? WEFT_NEVER :
+		    weft_in(20 * WEFT_US)) != 0)
+			weft_yield();
+		weft_event_reset(&l->off);
+	}
+}
+
+static void
+on_and_off(void)
+{
+	struct lamp l = { .rounds = (int)t_scale(3000) };
+	pthread_t t;
+
+	weft_waitgroup_add(&l.wg, 1);
+	OK(weft_go(follow, &l) > 0);
+	lead(&l);
+	weft_waitgroup_wait(&l.wg);
+	l.value = 0;
+	weft_waitgroup_add(&l.wg, 1);
+	EQ(pthread_create(&t, NULL, follow_plainly, &l), 0);
+	lead(&l);
+	weft_waitgroup_wait(&l.wg);
+	pthread_join(t, NULL);
+}
+ON_ALL(on_and_off)
+
+/* ---- lifetime ---- */
+
+static void
+tell(weft_event *e)
+{
+	weft_event_set(e);
+}
+
+/* Who has seen it may free it, although set may not have returned. */
+static void
+freed_when_known(void)
+{
+	for (long r = t_scale(5000); r > 0; r--) {
+		weft_event *e = calloc(1, sizeof *e);
+
+		OK(weft_go(tell, e) > 0);
+		if (r % 3 == 0)
+			while (!weft_event_is_set(e))
+				weft_yield();
+		else if (r % 3 == 1)
+			weft_event_wait(e);
+		else
+			while (weft_event_wait_until(e, weft_in(WEFT_US)) < 0)
+				weft_yield();
+		free(e);
+	}
+}
+ON_ALL(freed_when_known)

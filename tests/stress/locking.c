@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Grants against deadlines and cancellation, for seconds: whatever is granted
+ * at the last moment is granted or not, but never lost and never twice.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include <weft.h>
+
+#include "t.h"
+
+enum { TOTAL = 6, GOROUTINES = 12, THREADS = 2 };
+
+#define ON_ALL(name)							\
+	GTEST(name##_on_1, 1) { name(); }				\
+	GTEST(name##_on_2, 2) { name(); }				\
+	GTEST(name##_on_4, 4) { name(); }				\
+	GTEST(name##_on_8, 8) { name(); }
+
+static double share = 0.25;	/* seconds for each test */
+
+static uint32_t
+next(uint32_t *seed)
+{
+	*seed = *seed * 1664525 + 1013904223;
+	return *seed >> 8;
+}
+
+static bool
+over(bool *stop)
+{
+	return __atomic_load_n(stop, __ATOMIC_RELAXED);
+}
+
+/* ---- units ---- */
+
+struct pool {
+	weft_sem s;
+	weft_waitgroup wg;
+	bool stop;		/* atomic */
+	int used;		/* atomic */
+	long got, late, cancelled;	/* atomic */
+	weft_mutex m;
+	weft_context *ctx;	/* under m */
+};
+
+static weft_context *
+current(struct pool *p)
+{
+	weft_context *ctx;
+
+	weft_mutex_lock(&p->m);
+	ctx = weft_context_retain(p->ctx);
+	weft_mutex_unlock(&p->m);
+	return ctx;
+}
+
+static int
+acquire(struct pool *p, uint64_t n, uint32_t how)
+{
+	weft_context *ctx;
+	int r;
+
+	if (how % 4 == 0) {
+		weft_sem_acquire(&p->s, n);
+		return 0;
+	}
+	if (how % 4 == 1)
+		return weft_sem_acquire_until(&p->s, n,
+		    weft_in((int64_t)(how >> 4) % 60 * WEFT_US));
+	ctx = current(p);
+	r = weft_sem_acquire_context(&p->s, n, ctx);
+	weft_context_release(ctx);
+	return r;
+}
+
+static void
+take_and_give(struct pool *p, uint32_t seed)
+{
+	while (!over(&p->stop)) {
+		uint64_t n = next(&seed) % TOTAL + 1;
+		int r = acquire(p, n, next(&seed));
+
+		if (r == -ETIMEDOUT) {
+			__atomic_add_fetch(&p->late, 1, __ATOMIC_RELAXED);
+			continue;
+		}
+		if (r == -ECANCELED) {
+			__atomic_add_fetch(&p->cancelled, 1, __ATOMIC_RELAXED);
+			continue;
+		}
+		EQ(r, 0);
+		OK(__atomic_add_fetch(&p->used, (int)n, __ATOMIC_SEQ_CST) <=
+		    TOTAL);
+		if (next(&seed) % 3 == 0)
+			weft_sleep(next(&seed) % 50 * WEFT_US);
+		__atomic_sub_fetch(&p->used, (int)n, __ATOMIC_SEQ_CST);
+		__atomic_add_fetch(&p->got, 1, __ATOMIC_RELAXED);
+		weft_sem_release(&p->s, n);
+	}
+	weft_waitgroup_done(&p->wg);
+}
+
+static void *
+take_plainly(void *arg)
+{
+	take_and_give(arg, 77);
+	return NULL;
+}
+
+static void
+change_context(struct pool *p)
+{
+	weft_context *old, *ctx = weft_context_make(NULL);
+
+	weft_mutex_lock(&p->m);
+	old = p->ctx;
+	p->ctx = ctx;
+	weft_mutex_unlock(&p->m);
+	if (old)
+		weft_context_cancel(old, 0);
+	weft_context_release(old);
+}
+
+static void
+units_against_time(void)
+{
+	struct pool p = { .s = WEFT_SEM(TOTAL) };
+	pthread_t t[THREADS];
+
+	change_context(&p);
+	weft_waitgroup_add(&p.wg, GOROUTINES + THREADS);
+	for (uint32_t i = 0; i < GOROUTINES; i++)
+		OK(weft_go(take_and_give, &p, i) > 0);
+	for (int i = 0; i < THREADS; i++)
+		EQ(pthread_create(&t[i], NULL, take_plainly, &p), 0);
+	while (t_more(share)) {
+		weft_sleep(30 * WEFT_US);
+		change_context(&p);
+	}
+	__atomic_store_n(&p.stop, true, __ATOMIC_RELAXED);
+	weft_waitgroup_wait(&p.wg);
+	OK(weft_sem_try_acquire(&p.s, TOTAL));
+	OK(!weft_sem_try_acquire(&p.s, 1));
+	OK(p.got > 0);
+	OK(p.late > 0);
+	OK(p.cancelled > 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(t[i], NULL);
+	weft_context_release(p.ctx);
+}
+ON_ALL(units_against_time)
+
+/* ---- signals ---- */
+
+struct post {
+	weft_mutex m;
+	weft_cond c;
+	weft_waitgroup wg;
+	/* under m */
+	bool stop;
+	int letters;		/* sent, and not fetched */
+	int patient;		/* who waits without a deadline */
+	long fetched, late;
+};
+
+static void
+fetch(struct post *p)
+{
+	EQ(p->letters, 1);
+	p->letters--;
+	p->fetched++;
+}
+
+/* Takes a letter only if it was signalled; leaves if it is late. */
+static void
+impatient(struct post *p, uint32_t seed)
+{
+	weft_mutex_lock(&p->m);
+	while (!p->stop) {
+		int r = weft_cond_wait_until(&p->c, &p->m,
+		    weft_in(next(&seed) % 40 * WEFT_US));
+
+		if (p->stop)
+			break;
+		if (r == 0)
+			fetch(p);
+		else
+			p->late++;
+	}
+	weft_mutex_unlock(&p->m);
+	weft_waitgroup_done(&p->wg);
+}
+
+static void
+patient(struct post *p)
+{
+	weft_mutex_lock(&p->m);
+	while (!p->stop) {
+		p->patient++;
+		weft_cond_wait(&p->c, &p->m);
+		p->patient--;
+		if (!p->stop)
+			fetch(p);
+	}
+	weft_mutex_unlock(&p->m);
+	weft_waitgroup_done(&p->wg);
+}
+
+static void *
+impatient_plainly(void *arg)
+{
+	impatient(arg, 5);
+	return NULL;
+}
+
+/* With the mutex locked: until somebody waits and nothing is to be fetched. */
+static void
+await_reader(struct post *p)
+{
+	while (p->letters || !p->patient) {
+		weft_mutex_unlock(&p->m);
+		weft_yield();
+		weft_mutex_lock(&p->m);
+	}
+}
+
+/*
+ * Each signal is sent while one waits who has all the time in the world: so
+ * somebody gets it, and exactly one. Hangs if one is lost.
+ */
+static void
+signals_against_time(void)
+{
+	struct post p = {0};
+	pthread_t t;
+	long sent = 0;
+
+	weft_waitgroup_add(&p.wg, 9);
+	for (uint32_t i = 0; i < 6; i++)
+		OK(weft_go(impatient, &p, i) > 0);
+	for (int i = 0; i < 2; i++)
+		OK(weft_go(patient, &p) > 0);
+	EQ(pthread_create(&t, NULL, impatient_plainly, &p), 0);
+	weft_mutex_lock(&p.m);
+	while (t_more(share)) {
+		await_reader(&p);
+		p.letters++;
+		sent++;
+		weft_cond_signal(&p.c);
+	}
+	await_reader(&p);
+	EQ(p.fetched, sent);
+	OK(p.late > 0);
+	p.stop = true;
+	weft_cond_broadcast(&p.c);
+	weft_mutex_unlock(&p.m);
+	weft_waitgroup_wait(&p.wg);
+	pthread_join(t, NULL);
+}
+ON_ALL(signals_against_time)
+
+/* ---- readers and writers, while processors come and go ---- */
+
+struct ledger {
+	weft_rwmutex rw;
+	weft_waitgroup wg;
+	bool stop;		/* atomic */
+	int writers;		/* atomic */
+	long a, b;		/* plain: equal */
+	long written;		/* atomic */
+};
+
+static void
+keep_books(struct ledger *l, uint32_t seed, uint32_t every)
+{
+	while (!over(&l->stop)) {
+		uint32_t r = next(&seed);
+
+		if (next(&seed) % every == 0) {
+			weft_rwmutex_lock(&l->rw);
+			EQ(__atomic_add_fetch(&l->writers, 1,
+			    __ATOMIC_SEQ_CST), 1);
+			l->a++;
+			if (r % 4 == 0)
+				weft_yield();
+			l->b++;
+			__atomic_sub_fetch(&l->writers, 1, __ATOMIC_SEQ_CST);
+			__atomic_add_fetch(&l->written, 1, __ATOMIC_RELAXED);
+			weft_rwmutex_unlock(&l->rw);
+			continue;
+		}
+		if (r % 2 || !weft_rwmutex_try_rlock(&l->rw))
+			weft_rwmutex_rlock(&l->rw);
+		EQ(l->a, l->b);
+		if (r % 16 == 0)
+			weft_sleep(r % 100 * WEFT_US);
+		else if (r % 4 == 0)
+			weft_yield();
+		EQ(l->a, l->b);
+		EQ(__atomic_load_n(&l->writers, __ATOMIC_SEQ_CST), 0);
+		weft_rwmutex_runlock(&l->rw);
+	}
+	weft_waitgroup_done(&l->wg);
+}
+
+struct clerk {
+	struct ledger *l;
+	uint32_t every;
+};
+
+static void *
+keep_plainly(void *arg)
+{
+	struct clerk *k = arg;
+
+	keep_books(k->l, 3, k->every);
+	return NULL;
+}
+
+static void
+books(uint32_t every, bool resize)
+{
+	struct ledger l = {0};
+	struct clerk k = { &l, every };
+	pthread_t t;
+	int procs = 1;
+
+	weft_waitgroup_add(&l.wg, GOROUTINES + 1);
+	for (uint32_t i = 0; i < GOROUTINES; i++)
+		OK(weft_go(keep_books, &l, i, every) > 0);
+	EQ(pthread_create(&t, NULL, keep_plainly, &k), 0);
+	while (t_more(share)) {
+		weft_sleep(300 * WEFT_US);
+		procs = procs % 8 + 1;
+		if (resize)
+			OK(weft_set_procs(procs) > 0);
+	}
+	__atomic_store_n(&l.stop, true, __ATOMIC_RELAXED);
+	weft_waitgroup_wait(&l.wg);
+	EQ(l.a, l.written);
+	EQ(l.b, l.written);
+	OK(weft_rwmutex_try_lock(&l.rw));
+	pthread_join(t, NULL);
+}
+
+static void books_often_written(void) { books(10, false); }
+static void books_seldom_written(void) { books(1000, false); }
+ON_ALL(books_often_written)
+ON_ALL(books_seldom_written)
+
+GTEST(books_moved_about, 4)
+{
+	share = 1;
+	books(500, true);
+}
