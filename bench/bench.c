@@ -2,7 +2,8 @@
 /*
  * weft-bench [WORKLOAD [PROCS]]
  *
- * Runs one workload, or all; `list` names them.
+ * Runs one workload, or all but those that measure a distribution rather than
+ * a cost; `list` names them.
  */
 #include "bench.h"
 
@@ -16,10 +17,24 @@
 static const struct {
 	const char *name;
 	void (*fn)(void);
+	bool alone;		/* runs when asked for by name */
 } workloads[] = {
-	{ "spawn", bench_spawn },
-	{ "yield", bench_yield },
-	{ "parked", bench_parked },
+	{ "spawn", bench_spawn, false },
+	{ "spawnjoin", bench_spawnjoin, false },
+	{ "yield", bench_yield, false },
+	{ "pingpong", bench_pingpong, false },
+	{ "ring", bench_ring, false },
+	{ "spsc", bench_spsc, false },
+	{ "mpmc", bench_mpmc, false },
+	{ "select", bench_select, false },
+	{ "skynet", bench_skynet, false },
+	{ "sieve", bench_sieve, false },
+	{ "fib", bench_fib, false },
+	{ "mutex", bench_mutex, false },
+	{ "sleepers", bench_sleepers, false },
+	{ "timers", bench_timers, false },
+	{ "parked", bench_parked, false },
+	{ "lateness", bench_lateness, true },
 };
 enum { WORKLOADS = sizeof workloads / sizeof workloads[0] };
 
@@ -65,6 +80,28 @@ bench_ns_op(const char *name, long n, double ns)
 	bench_value(name, ns / (double)n, "ns/op");
 }
 
+void
+bench_ms(const char *name, double ns)
+{
+	bench_value(name, ns / 1e6, "ms");
+}
+
+void
+bench_check(const char *name, long got, long want)
+{
+	if (got == want)
+		return;
+	fprintf(stderr, "weft-bench: %s: got %ld, not %ld\n", name, got, want);
+	exit(1);
+}
+
+void
+bench_settle(int64_t count)
+{
+	while (weft_count() > count)
+		weft_yield();
+}
+
 static int
 run(int argc, char **argv)
 {
@@ -72,8 +109,8 @@ run(int argc, char **argv)
 	int found = 0;
 
 	for (int i = 0; i < WORKLOADS; i++)
-		if (!strcmp(which, "all") ||
-		    !strcmp(which, workloads[i].name)) {
+		if (!strcmp(which, workloads[i].name) ||
+		    (!strcmp(which, "all") && !workloads[i].alone)) {
 			workloads[i].fn();
 			found++;
 		}

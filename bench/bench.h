@@ -14,11 +14,32 @@ double bench_now_ns(void);
 double bench_resident(void);
 /* Prints a line. */
 void bench_ns_op(const char *name, long n, double ns);
+void bench_ms(const char *name, double ns);
 void bench_value(const char *name, double value, const char *unit);
+/* Ends the program with a message if a result is not what it must be. */
+void bench_check(const char *name, long got, long want);
+/*
+ * Waits until no more goroutines exist than that, so that nothing a workload
+ * has left behind runs into the next one or uses what is then released.
+ */
+void bench_settle(int64_t count);
 
 /* The workloads, each in the file of its family. */
 void bench_spawn(void);
+void bench_spawnjoin(void);
 void bench_yield(void);
+void bench_pingpong(void);
+void bench_ring(void);
+void bench_spsc(void);
+void bench_mpmc(void);
+void bench_select(void);
+void bench_skynet(void);
+void bench_sieve(void);
+void bench_fib(void);
+void bench_mutex(void);
+void bench_sleepers(void);
+void bench_timers(void);
 void bench_parked(void);
+void bench_lateness(void);
 
 #endif

@@ -25,7 +25,8 @@ peer_missing = { echo "peers: no $(1): apt install $(2)"; rm -f $@; }
 .PHONY: peers
 peers: $(PEERS)/go $(PEERS)/tokio $(PEERS)/boost-fiber $(PEERS)/limit
 
-$(PEERS)/go: bench/peers/go/main.go bench/peers/go/go.mod bench/peers.mk
+$(PEERS)/go: $(wildcard bench/peers/go/*.go) bench/peers/go/go.mod \
+		bench/peers.mk
 	@mkdir -p $(@D)
 	@if ! command -v go >/dev/null; then \
 		$(call peer_missing,go,golang-go); \
