@@ -5,7 +5,8 @@
 #include <time.h>
 #include <weft.h>
 
-enum { MANY = 100000, HOGS = 64, WORKERS = 8, SHOWN = 8 };
+enum { MANY = 100000, HOGS = 64, WORKERS = 8, SHOWN = 8, PRIMES = 1500,
+	SLEEPERS = 10000 };
 
 typedef unsigned long long ull;
 static long counted;		/* pieces of work done */
@@ -129,6 +130,85 @@ resize(void)
 	weft_waitgroup_wait(&wg);
 }
 
+static void
+numbers(weft_chan *out, weft_context *ctx)
+{
+	weft_chan *stop = weft_context_done(ctx);
+
+	for (int i = 2;; i++) {
+		weft_case k[] = { WEFT_SEND(out, &i), WEFT_RECV(stop, NULL) };
+
+		if (weft_select(k, 2) == 1)
+			break;
+	}
+	weft_chan_close(out);
+}
+
+static void
+sift(weft_chan *in, weft_chan *out, int prime)
+{
+	int n;
+
+	while (weft_recv_ok(in, &n))
+		if (n % prime)
+			weft_send(out, n);
+	weft_chan_close(out);
+	weft_chan_release(in);
+}
+
+static void
+sieve(void)
+{
+	weft_context *ctx = weft_context_make(NULL);
+	weft_chan *c = weft_chan_make(sizeof(int), 0), *next;
+	double t = now();
+	int prime = 0;
+
+	weft_go(numbers, c, ctx);
+	for (int i = 0; i < PRIMES; i++, c = next) {
+		prime = weft_recv(c, int);
+		next = weft_chan_make(sizeof(int), 0);
+		weft_go(sift, c, next, prime);
+	}
+	printf("   prime number %d is %d, after %.0f ms\n", PRIMES, prime,
+	    (now() - t) * 1e3);
+	weft_context_cancel(ctx, 0);
+	while (weft_recv_ok(c, NULL))
+		;
+	weft_chan_release(c);
+	weft_context_release(ctx);
+	printf("   cancelled: the chain empties itself and is gone\n");
+}
+
+static void
+sleeper(int64_t when, weft_chan *late)
+{
+	int64_t ns;
+
+	weft_sleep_until(when);
+	ns = weft_now() - when;
+	weft_send(late, ns);
+}
+
+static void
+alarms(void)
+{
+	weft_chan *late = weft_chan_make(sizeof(int64_t), 0);
+	int64_t start = weft_in(200 * WEFT_MS), sum = 0, most = 0;
+
+	for (int i = 0; i < SLEEPERS; i++)
+		weft_go(sleeper, start + i * 10 * WEFT_US, late);
+	for (int i = 0; i < SLEEPERS; i++) {
+		int64_t ns = weft_recv(late, int64_t);
+
+		sum += ns;
+		most = ns > most ? ns : most;
+	}
+	printf("   late by %.0f us on average, %.0f us at most\n",
+	    (double)sum / SLEEPERS / 1e3, (double)most / 1e3);
+	weft_chan_release(late);
+}
+
 int
 weft_main(int argc, char **argv)
 {
@@ -145,7 +225,11 @@ weft_main(int argc, char **argv)
 	printf("4. %d goroutines, and the number of processors changes\n",
 	    WORKERS);
 	resize();
-	printf("5. what the scheduler counted in all of this\n");
+	printf("5. a sieve: %d goroutines in a chain of channels\n", PRIMES);
+	sieve();
+	printf("6. %d goroutines sleep, one to wake every 10 us\n", SLEEPERS);
+	alarms();
+	printf("7. what the scheduler counted in all of this\n");
 	weft_stats_read(&s);
 	printf("   spawned  %8llu      steals   %8llu\n"
 	    "   ended    %8llu      stolen   %8llu\n"
