@@ -237,6 +237,49 @@ GTEST(fair_among_workers_on_two, 2) { fair_among_workers(4, false); }
 GTEST(fair_to_a_thread_among_workers_on_one, 1) { fair_among_workers(1, true); }
 GTEST(fair_to_a_thread_among_workers_on_two, 2) { fair_among_workers(3, true); }
 
+/* Deadlines long past, of all kinds of waits. */
+static void
+wait_till_past(int64_t when)
+{
+	weft_chan *c = weft_chan_make(0, 0);
+	weft_case cases[] = { WEFT_RECV(c, NULL), WEFT_SEND(c, NULL) };
+	weft_event e = {0};
+	weft_sem none = {0};
+	weft_mutex m = {0};
+	weft_cond cond = {0};
+	int64_t start = weft_now();
+
+	EQ(weft_chan_recv_until(c, NULL, when), -ETIMEDOUT);
+	EQ(weft_chan_send_until(c, NULL, when), -ETIMEDOUT);
+	EQ(weft_select_until(cases, 2, when), -ETIMEDOUT);
+	EQ(weft_select_until(NULL, 0, when), -ETIMEDOUT);
+	EQ(weft_event_wait_until(&e, when), -ETIMEDOUT);
+	EQ(weft_sem_acquire_until(&none, 1, when), -ETIMEDOUT);
+	weft_mutex_lock(&m);
+	EQ(weft_cond_wait_until(&cond, &m, when), -ETIMEDOUT);
+	weft_mutex_unlock(&m);
+	weft_sleep_until(when);
+	soon_after(start);
+	weft_chan_release(c);
+}
+
+static void
+past_among_workers(int n)
+{
+	static const int64_t past[] = { -1, -2, INT64_MIN, 0, 1 };
+
+	for (int i = 0; i < n; i++)
+		weft_go(worker);
+	for (int i = 0; i < 3; i++)
+		weft_yield();
+	for (int i = 0; i < 5; i++)
+		wait_till_past(past[i]);
+	stop_all();
+}
+
+GTEST(the_past_is_over_among_workers_on_one, 1) { past_among_workers(2); }
+GTEST(the_past_is_over_among_workers_on_two, 2) { past_among_workers(4); }
+
 /*
  * At each switch a timer is due, and yet those who wait to start, or were
  * woken, do get their turn among those who only yield.

@@ -207,13 +207,14 @@ TEST(ends_of_time)
 {
 	setup();
 	set_one(&ones[0], 0, NEVER_NS);
-	set_one(&ones[1], 0, INT64_MIN);
+	set_one(&ones[1], 0, 0);
 	set_one(&ones[2], 0, NEVER_NS - 1);
-	set_one(&ones[3], 0, 0);
+	set_one(&ones[3], 0, 1);
 	check_heap(0);
-	clock_ns = INT64_MIN;
+	clock_ns = 0;
 	run_heap(0);
 	EQ(ones[1].fired, 1);
+	EQ(ones[3].fired, 0);
 	clock_ns = NEVER_NS - 1;
 	run_heap(0);
 	EQ(ones[2].fired, 1);
@@ -223,6 +224,26 @@ TEST(ends_of_time)
 	EQ(heaps[0].n - heaps[0].n_empty, 1);
 	OK(timer_stop(&ones[0].t));
 	EQ(heaps[0].n, 0);
+}
+
+/* The clock begins at 0: all times before it are over at once. */
+TEST(before_all_time)
+{
+	static const int64_t some[] = { INT64_MIN, INT64_MIN + 1, -2, -1 };
+	struct glist woken = {0};
+
+	setup();
+	for (int i = 0; i < 4; i++) {
+		ones[i].set = true;
+		EQ(timers_add(&heaps[0], &ones[i].t, some[i]), i == 0);
+		OK(timers_first(&heaps[0]) <= 0);
+		OK(timers_pending(&heaps[0]));
+	}
+	clock_ns = 0;
+	timers_run(&heaps[0], 0, &woken);
+	for (int i = 0; i < 4; i++)
+		EQ(ones[i].fired, 1);
+	EQ(timers_first(&heaps[0]), NEVER_NS);
 }
 
 /* ---- at random ---- */
