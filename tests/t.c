@@ -78,6 +78,15 @@ t_emulated(void)
 	return run && strncmp(run, "qemu", 4) == 0;
 }
 
+void
+t_on_all(void (*fn)(void))
+{
+	for (int procs = 1; procs <= 8; procs *= 2) {
+		OK(weft_set_procs(procs) > 0);
+		fn();
+	}
+}
+
 long
 t_scale(long n)
 {

@@ -71,6 +71,10 @@ int64_t t_resident(void);
 	}								\
 	static void test_##id(void)
 
+/* Calls fn on 1, 2, 4 and 8 procs; a GTEST that does only that. */
+void t_on_all(void (*fn)(void));
+#define ON_ALL(fn) GTEST(fn##_on_1_2_4_8, 1) { t_on_all(fn); }
+
 #define TEST(id) T_DEF_(id, 0, 0)
 #define GTEST(id, procs) T_DEF_(id, procs, 0)
 #define DIES(id, procs, text) T_DEF_(id, procs, text)

@@ -9,17 +9,6 @@
 
 enum { THREADS = 4, GOROUTINES = 10 };
 
-/* The same on one processor and on several. */
-static void
-on_all(void (*fn)(void))
-{
-	for (int procs = 1; procs <= 8; procs *= 2) {
-		OK(weft_set_procs(procs) > 0);
-		fn();
-	}
-}
-#define ON_ALL(name) GTEST(name##_on_1_2_4_8, 1) { on_all(name); }
-
 /* ---- one at a time ---- */
 
 struct work {

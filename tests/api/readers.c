@@ -14,17 +14,6 @@
 
 enum { THREADS = 4, GOROUTINES = 10, OFTEN = 1000 };
 
-/* The same on one processor and on several. */
-static void
-on_all(void (*fn)(void))
-{
-	for (int procs = 1; procs <= 8; procs *= 2) {
-		OK(weft_set_procs(procs) > 0);
-		fn();
-	}
-}
-#define ON_ALL(name) GTEST(name##_on_1_2_4_8, 1) { on_all(name); }
-/* With a lock that is, and one that is not. */
 #define BOTH(name)							\
 	static void name##_cold(void) { name(false); }			\
 	static void name##_warm(void) { name(true); }			\

@@ -5,90 +5,13 @@
  * by strace.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <pthread.h>
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <time.h>
-#include <unistd.h>
 
-#include <weft.h>
-
-#include "t.h"
+#include "silence.h"
 
 #define HOUR (3600 * WEFT_SECOND)
 
-#ifdef __SANITIZE_THREAD__
-enum { OWN_THREAD = 1 };
-#else
-enum { OWN_THREAD = 0 };
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
-#endif
-
 static weft_waitgroup gate;
-
-static void
-sleep_for(double s)
-{
-	time_t whole = (time_t)s;
-	struct timespec ts = { whole, (long)((s - (double)whole) * 1e9) };
-
-	nanosleep(&ts, NULL);
-}
-
-/* Switches of one thread. */
-static long
-switches(const char *tid)
-{
-	char path[300], line[256];
-	long sum = 0;
-	FILE *f;
-
-	snprintf(path, sizeof path, "/proc/self/task/%s/status", tid);
-	f = fopen(path, "r");
-	while (f && fgets(line, sizeof line, f))
-		if (strstr(line, "ctxt_switches:"))
-			sum += atol(strchr(line, ':') + 1);
-	if (f)
-		fclose(f);
-	return sum;
-}
-
-/* Of all threads but the caller's. */
-static long
-activity(void)
-{
-	DIR *d = opendir("/proc/self/task");
-	struct dirent *e;
-	long sum = 0;
-
-	while (d && (e = readdir(d)))
-		if (e->d_name[0] != '.' && atoi(e->d_name) != gettid())
-			sum += switches(e->d_name);
-	if (d)
-		closedir(d);
-	return sum;
-}
-
-/* Returns when all of weft's threads sleep and have made up their minds. */
-static void
-settle(void)
-{
-	weft_stats s;
-
-	do {
-		sched_yield();
-		weft_stats_read(&s);
-	} while (s.threads_idle < s.threads);
-	sleep_for(0.3);
-}
 
 /* ---- as the kernel counts ---- */
 
@@ -181,17 +104,14 @@ GTEST(stopped_timers_wake_nobody, 2)
 
 /* ---- under strace ---- */
 
-static void begin(void) { prctl(PR_GET_DUMPABLE, 1); }
-static void end(void) { prctl(PR_GET_DUMPABLE, 2); }
-
 /* Main and another sleep for an hour; a thread looks, and ends it all. */
 static void *
 look_and_leave(void *arg)
 {
 	settle();
-	begin();
+	mark_begin();
 	sleep_for(1);
-	end();
+	mark_end();
 	_exit(0);
 	return arg;
 }
@@ -209,61 +129,9 @@ GTEST(traced_hour, 4)
 GTEST(traced_second, 4)
 {
 	weft_sleep(5 * WEFT_MS);
-	begin();
+	mark_begin();
 	weft_sleep(WEFT_SECOND);
-	end();
-}
-
-/* Lines between the two marks, less the sleep of who looks. */
-static long
-count_calls(const char *path)
-{
-	FILE *f = fopen(path, "r");
-	char line[1024];
-	bool in = false;
-	int marks = 0;
-	long n = 0;
-
-	while (f && fgets(line, sizeof line, f)) {
-		if (strstr(line, "PR_GET_DUMPABLE")) {
-			in = !in;
-			marks++;
-			continue;
-		}
-		if (in && !strstr(line, "nanosleep")) {
-			fprintf(stderr, "# %s", line);
-			n++;
-		}
-	}
-	if (f)
-		fclose(f);
-	return marks == 2 ? n : -1;
-}
-
-static long
-trace(const char *test)
-{
-	char cmd[1024], self[512], out[] = "/tmp/weft-drowsy-XXXXXX";
-	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-	long calls;
-	int fd;
-
-	if (SANITIZED)
-		t_skip("not under a sanitizer");
-	if (getenv("RUN") && *getenv("RUN"))
-		t_skip("not under an emulator");
-	if (system("strace -V >/dev/null 2>&1") != 0)
-		t_skip("no strace (apt install strace)");
-	self[n > 0 ? n : 0] = 0;
-	fd = mkstemp(out);
-	snprintf(cmd, sizeof cmd, "strace -f -o %s %s %s >/dev/null 2>&1", out,
-	    self, test);
-	if (system(cmd) != 0)
-		t_skip("strace may not trace here");
-	calls = count_calls(out);
-	unlink(out);
-	close(fd);
-	return calls;
+	mark_end();
 }
 
 TEST(an_hour_is_silent)

@@ -13,7 +13,7 @@
 
 enum { TOTAL = 6, GOROUTINES = 12, THREADS = 2 };
 
-#define ON_ALL(name)							\
+#define EACH_ON_ALL(name)						\
 	GTEST(name##_on_1, 1) { name(); }				\
 	GTEST(name##_on_2, 2) { name(); }				\
 	GTEST(name##_on_4, 4) { name(); }				\
@@ -151,7 +151,7 @@ units_against_time(void)
 		pthread_join(t[i], NULL);
 	weft_context_release(p.ctx);
 }
-ON_ALL(units_against_time)
+EACH_ON_ALL(units_against_time)
 
 /* ---- signals ---- */
 
@@ -260,7 +260,7 @@ signals_against_time(void)
 	weft_waitgroup_wait(&p.wg);
 	pthread_join(t, NULL);
 }
-ON_ALL(signals_against_time)
+EACH_ON_ALL(signals_against_time)
 
 /* ---- readers and writers, while processors come and go ---- */
 
@@ -348,8 +348,8 @@ books(uint32_t every, bool resize)
 
 static void books_often_written(void) { books(10, false); }
 static void books_seldom_written(void) { books(1000, false); }
-ON_ALL(books_often_written)
-ON_ALL(books_seldom_written)
+EACH_ON_ALL(books_often_written)
+EACH_ON_ALL(books_seldom_written)
 
 GTEST(books_moved_about, 4)
 {
