@@ -9,7 +9,6 @@
 enum lockrank {
 	RANK_SEMA,		/* wait/sema.c: one bucket of waiters */
 	RANK_CONTEXT,		/* wait/context.c: one tree of contexts */
-	RANK_TICK,		/* wait/tick.c: one timer of a user */
 	RANK_TIMER,		/* work/timer.c: the heap of one P */
 	RANK_CHAN,		/* wait/chan.c: one channel, or several in the
 				 * order of their addresses */

@@ -165,6 +165,12 @@ alarm_try_set(struct timer *t, int64_t when)
 	return announce_if(timers_add(own_heap(), t, when), when);
 }
 
+int
+alarm_reset(struct timer *t, int64_t when, int64_t period, bool *was)
+{
+	return announce_if(timers_set(own_heap(), t, when, period, was), when);
+}
+
 noreturn static cold void
 die_of_memory(void)
 {

@@ -21,6 +21,8 @@ extern struct timers alarm_common;	/* of threads without a P */
 void alarm_set(struct timer *t, int64_t when);
 /* The same for one that can do without: 0 or -ENOMEM. */
 int alarm_try_set(struct timer *t, int64_t when);
+/* The same for one that may be armed, as timers_set. */
+int alarm_reset(struct timer *t, int64_t when, int64_t period, bool *was);
 /* The same for a goroutine that is parked and only sleeps. */
 void alarm_set_g(struct g *gp, int64_t when);
 
@@ -39,11 +41,10 @@ bool alarm_due_slow(struct p *pp);
 static inline bool
 alarm_due(struct p *pp)
 {
-	uint64_t own = a_load_relaxed(&pp->timers.first);
-	uint64_t any = a_load_relaxed(&alarm_common.first);
+	int64_t own = (int64_t)a_load_relaxed(&pp->timers.first);
+	int64_t any = (int64_t)a_load_relaxed(&alarm_common.first);
 
-	/* Neither is NEVER_NS, all bits but one, unless both are. */
-	return unlikely((own & any) != (uint64_t)NEVER_NS) &&
+	return unlikely(own != NEVER_NS || any != NEVER_NS) &&
 	    alarm_due_slow(pp);
 }
 

@@ -4,9 +4,9 @@
  *
  * When timer_stop has returned the callback does not run and will not; then
  * what it left in the channel is taken out. So no old tick is received after
- * that, and one that was not received counts as prevented. Resets take the
- * timer's own lock, so that they come one after the other; a stop that comes
- * between the two halves of a reset was before it.
+ * that, and one that was not received counts as prevented. A reset is a stop
+ * and then, in one step, the new setting: it may fire at once and be freed by
+ * what it fires, so it is not touched after that.
  */
 #include "tick.h"
 
@@ -30,26 +30,10 @@ struct weft_timer {
 	void (*fn)(void *arg);	/* CALL */
 	void *arg;
 
-	struct lock lock;	/* of resets */
-	/* under lock, while it is not armed; else the callback */
-	int64_t due, period;
-
 	struct timer t;		/* see there */
 };
 
 /* ---- firing: under the lock of the heap ---- */
-
-/* A ticker that is late leaves out what it missed and keeps its phase. */
-static void
-tick_again(struct weft_timer *w, int64_t now)
-{
-	int64_t periods = (now - w->due) / w->period + 1, step;
-
-	if (__builtin_mul_overflow(periods, w->period, &step) ||
-	    __builtin_add_overflow(w->due, step, &w->due))
-		w->due = NEVER_NS;
-	w->t.when = w->due;
-}
 
 static void
 call(struct weft_timer *w, int64_t now, struct glist *woken)
@@ -73,19 +57,20 @@ fire(struct timer *t, int64_t now, struct glist *woken)
 		return;
 	}
 	chan_tick(w->c, now, woken);
-	if (w->kind == TICKER)
-		tick_again(w, now);
 }
 
 /* ---- setting ---- */
 
-/* Lock held, or nobody else has it yet; not armed. 0 or -ENOMEM. */
-static int
-arm(struct weft_timer *w, int64_t ns)
+static int64_t
+due_in(int64_t ns)
 {
-	w->due = weft_in(ns > 0 ? ns : 0);
-	w->period = ns;
-	return alarm_try_set(&w->t, w->due);
+	return weft_in(ns > 0 ? ns : 0);
+}
+
+static int64_t
+period_of(const struct weft_timer *w, int64_t ns)
+{
+	return w->kind == TICKER ? ns : 0;
 }
 
 static struct weft_timer *
@@ -97,7 +82,6 @@ make(enum kind kind)
 		return NULL;
 	w->kind = kind;
 	w->c = NULL;
-	w->lock = (struct lock)LOCK_INIT(RANK_TICK);
 	timer_init(&w->t, fire);
 	if (kind == CALL)
 		return w;
@@ -112,7 +96,10 @@ make(enum kind kind)
 static struct weft_timer *
 armed(struct weft_timer *w, int64_t ns)
 {
-	if (!w || likely(arm(w, ns) == 0))
+	if (!w)
+		return NULL;
+	w->t.period = period_of(w, ns);
+	if (likely(alarm_try_set(&w->t, due_in(ns)) == 0))
 		return w;
 	if (w->c)
 		w->c->timer = NULL;	/* of AFTER: it goes with its timer */
@@ -182,16 +169,15 @@ weft_timer_stop(weft_timer *w)
 public bool
 weft_timer_reset(weft_timer *w, int64_t ns)
 {
-	bool prevented;
+	bool prevented, was;
 
 	if (w->kind == TICKER)
 		check_period(ns);
-	lock_take(&w->lock);
 	prevented = weft_timer_stop(w);
-	if (arm(w, ns) != 0)
+	/* Another reset may have come between: then this prevents its. */
+	if (alarm_reset(&w->t, due_in(ns), period_of(w, ns), &was) != 0)
 		fatal("out of memory: a timer that was not set cannot be");
-	lock_drop(&w->lock);
-	return prevented;
+	return prevented || was;
 }
 
 public void

@@ -287,14 +287,61 @@ timer_stop(struct timer *t)
 	return false;
 }
 
+int
+timers_set(struct timers *mine, struct timer *t, int64_t when, int64_t period,
+    bool *was)
+{
+	struct timers *h, *to;
+	int earlier = -ENOMEM;
+
+	for (;;) {
+		/* pairs with whoever armed or stopped it last */
+		h = a_load_acq(&t->heap);
+		to = h ? h : mine;
+		lock_take(&to->lock);
+		/* pairs with the same of another: one of us has it */
+		if (h ? a_load_relaxed(&t->heap) == h :
+		    a_cas_acqrel(&t->heap, NULL, mine))
+			break;
+		lock_drop(&to->lock);
+	}
+	*was = h != NULL;
+	if (h)
+		leave(h, t);
+	if (likely(reserve(to, 1))) {
+		t->period = period;
+		insert(to, when, (uintptr_t)t);
+		earlier = publish(to);
+	} else {
+		a_store_rel(&t->heap, NULL);	/* pairs with timer_stop */
+	}
+	check_slow(to->n > 64 || timers_valid(to));
+	lock_drop(&to->lock);
+	return earlier;
+}
+
+/* One that is late leaves out what it missed and keeps its phase. */
+static int64_t
+next_tick(int64_t due, int64_t period, int64_t now)
+{
+	int64_t step, next;
+
+	if (__builtin_mul_overflow((now - due) / period + 1, period, &step) ||
+	    __builtin_add_overflow(due, step, &next))
+		return NEVER_NS;
+	return next;
+}
+
 /*
- * The timer stays in this heap's name until its fn has returned, so that who
- * stops it meanwhile waits for the lock.
+ * The timer, which was due, stays in this heap's name until its fn has
+ * returned, so that who stops it meanwhile waits for the lock.
  */
 static void
-fire(struct timers *h, struct timer *t, int64_t now, struct glist *woken)
+fire(struct timers *h, struct place p, int64_t now, struct glist *woken)
 {
-	t->when = NEVER_NS;
+	struct timer *t = timer_of(p);
+
+	t->when = t->period ? next_tick(p.when, t->period, now) : NEVER_NS;
 	t->fn(t, now, woken);
 	if (t->when != NEVER_NS)
 		insert(h, t->when, (uintptr_t)t);
@@ -315,7 +362,7 @@ timers_run(struct timers *h, int64_t now, struct glist *woken)
 		if (p.who & PLACE_G)
 			glist_push(woken, (struct g *)(p.who - PLACE_G));
 		else if (p.who)
-			fire(h, timer_of(p), now, woken);
+			fire(h, p, now, woken);
 		n += p.who != 0;
 	}
 	publish(h);

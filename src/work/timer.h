@@ -7,7 +7,7 @@
  * takes one store: the place is left empty and cleaned up later. After the
  * stop nothing refers to the record any more.
  *
- *	IDLE --- timer_arm ---> ARMED, in the heap of the caller's P
+ *	IDLE --- alarm_set ---> ARMED, in the heap of the caller's P
  *	  ^                        |
  *	  +--- timer_stop, any thread, under the heap's lock
  *	  +--- timers_run, whoever finds it due, under the heap's lock;
@@ -29,8 +29,9 @@ struct timer {
 	/* written under the lock of the heap it is in, or moves to */
 	APTR(struct timers) heap;	/* NULL: IDLE */
 	uint32_t place;
-	/* under that lock; fn sets it to be armed again */
-	int64_t when;
+	/* under that lock */
+	int64_t when;		/* fn sets it to be armed again then */
+	int64_t period;		/* of one that is armed again anyway, or 0 */
 };
 
 #define NEVER_NS INT64_MAX
@@ -64,6 +65,7 @@ timer_init(struct timer *t,
     void (*fn)(struct timer *t, int64_t now, struct glist *woken))
 {
 	t->fn = fn;
+	t->period = 0;
 	a_init(&t->heap, NULL);
 }
 
@@ -77,7 +79,14 @@ bool timer_stop(struct timer *t);
 /* Arms an IDLE timer. 1 if there is reason to look earlier now, 0 if not,
  * -ENOMEM (never if one was stopped in this heap just before). */
 int timers_add(struct timers *h, struct timer *t, int64_t when);
-/* The same for a WAITING goroutine that is to be woken then. */
+/*
+ * The same for one that may be armed, in any heap, and that others may arm, or
+ * stop, at the same time: from now on it is armed like this. *was: it was
+ * armed. It is not touched after it is armed: it may fire, and be gone.
+ */
+int timers_set(struct timers *h, struct timer *t, int64_t when,
+    int64_t period, bool *was);
+/* The same as timers_add for a WAITING goroutine that is to be woken then. */
 int timers_add_g(struct timers *h, struct g *gp, int64_t when);
 /* Fires what is due, at most a batch of them; who was woken goes on a list. */
 void timers_run(struct timers *h, int64_t now, struct glist *woken);

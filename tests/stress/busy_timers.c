@@ -206,11 +206,14 @@ work(void)
 		;
 }
 
+static int turns;
+
 static void
 worker(void)
 {
 	while (!stopped()) {
 		work();
+		__atomic_add_fetch(&turns, 1, __ATOMIC_RELAXED);
 		weft_yield();
 	}
 }
@@ -237,7 +240,10 @@ GTEST(fair_among_workers_on_two, 2) { fair_among_workers(4, false); }
 GTEST(fair_to_a_thread_among_workers_on_one, 1) { fair_among_workers(1, true); }
 GTEST(fair_to_a_thread_among_workers_on_two, 2) { fair_among_workers(3, true); }
 
-/* Deadlines long past, of all kinds of waits. */
+/*
+ * Deadlines long past, of all eight kinds of waits: each is over after a few
+ * turns of the others.
+ */
 static void
 wait_till_past(int64_t when)
 {
@@ -248,6 +254,7 @@ wait_till_past(int64_t when)
 	weft_mutex m = {0};
 	weft_cond cond = {0};
 	int64_t start = weft_now();
+	int before = __atomic_load_n(&turns, __ATOMIC_RELAXED);
 
 	EQ(weft_chan_recv_until(c, NULL, when), -ETIMEDOUT);
 	EQ(weft_chan_send_until(c, NULL, when), -ETIMEDOUT);
@@ -260,6 +267,7 @@ wait_till_past(int64_t when)
 	weft_mutex_unlock(&m);
 	weft_sleep_until(when);
 	soon_after(start);
+	OK(__atomic_load_n(&turns, __ATOMIC_RELAXED) - before <= 80);
 	weft_chan_release(c);
 }
 
@@ -585,8 +593,8 @@ GTEST(threads_leave, 16)
 		weft_go(stay, 16);
 	meet(16);
 	weft_waitgroup_add(&wg, 1);
-	due = weft_in(1500 * WEFT_MS);
-	t = weft_after_func(1500 * WEFT_MS, done, &wg);
+	due = weft_in(1300 * WEFT_MS);
+	t = weft_after_func(1300 * WEFT_MS, done, &wg);
 	EQ(weft_set_procs(1), 16);
 	weft_waitgroup_wait(&wg);
 	soon_after(due);
@@ -636,7 +644,7 @@ GTEST(stopped_while_they_move, 8)
 
 	for (unsigned i = 0; i < 10; i++)
 		weft_go(set_and_stop, i + 1, &balance);
-	for (int i = 0; t_more(1.5); i++)
+	for (int i = 0; t_more(0.7); i++)
 		OK(weft_set_procs(1 + i * 5 % 8) > 0);
 	stop_all();
 	EQ(counted, balance);

@@ -88,7 +88,7 @@ each_by_some(void (*fn)(unsigned, long, weft_waitgroup *), int goroutines,
 
 GTEST(stop_is_in_time_on_one, 1)
 {
-	each_by_some(stop_unreceived, 2, t_scale(10000));
+	each_by_some(stop_unreceived, 2, t_scale(6000));
 }
 
 GTEST(stop_is_in_time_on_four, 4)
@@ -134,7 +134,7 @@ reset_unreceived(unsigned seed, long n, weft_waitgroup *wg)
 
 GTEST(reset_is_in_time_on_one, 1)
 {
-	each_by_some(reset_unreceived, 2, t_scale(10000));
+	each_by_some(reset_unreceived, 2, t_scale(6000));
 }
 
 GTEST(reset_is_in_time_on_four, 4)
@@ -223,9 +223,9 @@ duel(unsigned seed, long n, bool thread)
 	weft_chan_release(d.result);
 }
 
-GTEST(received_or_stopped_on_one, 1) { duel(1, t_scale(20000), false); }
-GTEST(received_or_stopped_on_two, 2) { duel(2, t_scale(20000), false); }
-GTEST(received_or_stopped_on_four, 4) { duel(3, t_scale(20000), false); }
+GTEST(received_or_stopped_on_one, 1) { duel(1, t_scale(10000), false); }
+GTEST(received_or_stopped_on_two, 2) { duel(2, t_scale(10000), false); }
+GTEST(received_or_stopped_on_four, 4) { duel(3, t_scale(10000), false); }
 GTEST(received_or_stopped_by_a_thread, 2) { duel(4, t_scale(5000), true); }
 
 /*
@@ -238,7 +238,7 @@ GTEST(no_tick_of_before, 4)
 	weft_chan *c = weft_timer_chan(t);
 	unsigned seed = 1;
 
-	for (long i = 0; i < t_scale(4000); i++) {
+	for (long i = 0; i < t_scale(2000); i++) {
 		int64_t period = 1 + rand_r(&seed) % (5 * WEFT_US), due, v;
 
 		due = weft_now() + period;
@@ -344,7 +344,7 @@ run_or_stopped(int goroutines, long n)
 	EQ(ran + stopped, armed);
 }
 
-GTEST(run_or_stopped_on_one, 1) { run_or_stopped(2, t_scale(20000)); }
+GTEST(run_or_stopped_on_one, 1) { run_or_stopped(2, t_scale(10000)); }
 GTEST(run_or_stopped_on_four, 4) { run_or_stopped(8, t_scale(5000)); }
 
 /* ---- what fires frees, while who set it is hardly back ---- */
@@ -454,7 +454,7 @@ everybody(int goroutines, int threads)
 	for (intptr_t i = 0; i < threads; i++)
 		EQ(pthread_create(&t[i], NULL, meddle_plainly,
 		    (void *)(i + 1000)), 0);
-	while (t_more(0.7))
+	while (t_more(0.5))
 		weft_sleep(WEFT_MS);
 	__atomic_store_n(&go_on, 0, __ATOMIC_RELAXED);
 	weft_waitgroup_wait(&meddlers);
