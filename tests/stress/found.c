@@ -157,7 +157,7 @@ crowds(double seconds)
 	};
 	double end = t_now() + seconds;
 
-	for (int i = 0; i < 10 || t_more(0) || t_now() < end; i++)
+	for (int i = 0; i < t_scale(10) || t_more(0) || t_now() < end; i++)
 		never_alone(of[i % 7].cap, of[i % 7].receive,
 		    i % 4 ? TRY : (enum how)(i / 4 % HOWS));
 }
@@ -270,7 +270,7 @@ pairs(double seconds)
 {
 	double end = t_now() + seconds;
 
-	for (int i = 0; i < 12 || t_more(0) || t_now() < end; i++)
+	for (int i = 0; i < t_scale(12) || t_more(0) || t_now() < end; i++)
 		someone_sees(i % 3, (enum how)(i % HOWS));
 }
 
@@ -327,7 +327,7 @@ closings(double seconds)
 {
 	double end = t_now() + seconds;
 
-	for (int i = 0; i < 8 || t_more(0) || t_now() < end; i++)
+	for (int i = 0; i < t_scale(8) || t_more(0) || t_now() < end; i++)
 		always_something(i % 4 ? TRY : (enum how)(i / 4 % HOWS));
 }
 

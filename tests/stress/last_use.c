@@ -25,11 +25,6 @@ enum taker {
 	RECEIVES, POLLS, WAITS, SELECTS, SELECTS_MORE, SELECTS_TWICE, TAKERS
 };
 
-/* The takers from one on, to before another. */
-#define PLAIN RECEIVES, WAITS
-#define LIMIT WAITS, SELECTS
-#define SELECT SELECTS, TAKERS
-
 /* Others that a select waits for; two, so that one is locked after c. */
 static weft_chan *never[2];
 
@@ -195,12 +190,12 @@ taken(enum giver giver, enum taker taker, size_t cap, int64_t value,
 }
 
 static void
-takers_free(enum giver giver, enum taker taker, enum taker end)
+takers_free(enum giver giver)
 {
-	long n = t_scale(4000);
+	long n = t_scale(2000);
 
 	prepare();
-	for (; taker < end; taker++)
+	for (enum taker taker = 0; taker < TAKERS; taker++)
 		for (size_t cap = 0; cap < 2; cap++)
 			for (long i = 1; i <= n; i++)
 				if (can_meet(giver, taker, cap))
@@ -209,29 +204,19 @@ takers_free(enum giver giver, enum taker taker, enum taker end)
 		weft_yield();
 }
 
-GTEST(after_send_on_1, 1) { takers_free(SENDS, PLAIN); }
-GTEST(after_send_on_2, 2) { takers_free(SENDS, PLAIN); }
-GTEST(after_send_on_4, 4) { takers_free(SENDS, PLAIN); }
-GTEST(after_send_with_limit, 2) { takers_free(SENDS, LIMIT); }
-GTEST(after_send_with_select, 2) { takers_free(SENDS, SELECT); }
-GTEST(after_try, 2) { takers_free(TRIES, PLAIN); }
-GTEST(after_try_with_limit, 2) { takers_free(TRIES, LIMIT); }
-GTEST(after_try_with_select, 2) { takers_free(TRIES, SELECT); }
-GTEST(after_until, 2) { takers_free(UNTIL, PLAIN); }
-GTEST(after_until_with_limit, 2) { takers_free(UNTIL, LIMIT); }
-GTEST(after_until_with_select, 2) { takers_free(UNTIL, SELECT); }
-GTEST(after_select_on_1, 1) { takers_free(CHOOSES, PLAIN); }
-GTEST(after_select_on_2, 2) { takers_free(CHOOSES, PLAIN); }
-GTEST(after_select_on_4, 4) { takers_free(CHOOSES, PLAIN); }
-GTEST(after_select_with_limit, 2) { takers_free(CHOOSES, LIMIT); }
-GTEST(after_select_with_select, 2) { takers_free(CHOOSES, SELECT); }
-GTEST(after_select_of_both, 2) { takers_free(CHOOSES_TWICE, PLAIN); }
-GTEST(after_select_of_one, 2) { takers_free(ORDERS, PLAIN); }
-GTEST(after_select_until, 2) { takers_free(CHOOSES_UNTIL, PLAIN); }
-GTEST(after_close_on_2, 2) { takers_free(CLOSES, PLAIN); }
-GTEST(after_close_on_4, 4) { takers_free(CLOSES, PLAIN); }
-GTEST(after_close_with_limit, 2) { takers_free(CLOSES, LIMIT); }
-GTEST(after_close_with_select, 2) { takers_free(CLOSES, SELECT); }
+GTEST(after_send_on_1, 1) { takers_free(SENDS); }
+GTEST(after_send_on_2, 2) { takers_free(SENDS); }
+GTEST(after_send_on_4, 4) { takers_free(SENDS); }
+GTEST(after_try, 2) { takers_free(TRIES); }
+GTEST(after_until, 2) { takers_free(UNTIL); }
+GTEST(after_select_on_1, 1) { takers_free(CHOOSES); }
+GTEST(after_select_on_2, 2) { takers_free(CHOOSES); }
+GTEST(after_select_on_4, 4) { takers_free(CHOOSES); }
+GTEST(after_select_of_both, 2) { takers_free(CHOOSES_TWICE); }
+GTEST(after_select_of_one, 2) { takers_free(ORDERS); }
+GTEST(after_select_until, 2) { takers_free(CHOOSES_UNTIL); }
+GTEST(after_close_on_2, 2) { takers_free(CLOSES); }
+GTEST(after_close_on_4, 4) { takers_free(CLOSES); }
 
 /* A thread gives, and may be anywhere on its way out. */
 static void
@@ -266,13 +251,13 @@ take_and_free(weft_chan *c, enum taker how, int64_t want, weft_chan *ended)
 }
 
 static void
-goroutines_free(enum giver giver, enum taker taker, enum taker end)
+goroutines_free(enum giver giver)
 {
-	long n = t_scale(4000);
+	long n = t_scale(2000);
 	weft_chan *ended = weft_chan_make(0, 1);
 
 	prepare();
-	for (; taker < end; taker++)
+	for (enum taker taker = 0; taker < TAKERS; taker++)
 		for (long i = 1; i <= n; i++) {
 			size_t cap = (size_t)i % 2;
 			weft_chan *c;
@@ -293,18 +278,14 @@ goroutines_free(enum giver giver, enum taker taker, enum taker end)
 	weft_chan_release(ended);
 }
 
-GTEST(under_send_on_1, 1) { goroutines_free(SENDS, PLAIN); }
-GTEST(under_send_on_2, 2) { goroutines_free(SENDS, PLAIN); }
-GTEST(under_send_on_4, 4) { goroutines_free(SENDS, PLAIN); }
-GTEST(under_send_with_limit, 2) { goroutines_free(SENDS, LIMIT); }
-GTEST(under_send_with_select, 2) { goroutines_free(SENDS, SELECT); }
-GTEST(under_try, 2) { goroutines_free(TRIES, PLAIN); }
-GTEST(under_until, 2) { goroutines_free(UNTIL, PLAIN); }
-GTEST(under_select, 2) { goroutines_free(CHOOSES, PLAIN); }
-GTEST(under_select_of_both, 2) { goroutines_free(CHOOSES_TWICE, PLAIN); }
-GTEST(under_close, 2) { goroutines_free(CLOSES, PLAIN); }
-GTEST(under_close_with_limit, 2) { goroutines_free(CLOSES, LIMIT); }
-GTEST(under_close_with_select, 2) { goroutines_free(CLOSES, SELECT); }
+GTEST(under_send_on_1, 1) { goroutines_free(SENDS); }
+GTEST(under_send_on_2, 2) { goroutines_free(SENDS); }
+GTEST(under_send_on_4, 4) { goroutines_free(SENDS); }
+GTEST(under_try, 2) { goroutines_free(TRIES); }
+GTEST(under_until, 2) { goroutines_free(UNTIL); }
+GTEST(under_select, 2) { goroutines_free(CHOOSES); }
+GTEST(under_select_of_both, 2) { goroutines_free(CHOOSES_TWICE); }
+GTEST(under_close, 2) { goroutines_free(CLOSES); }
 
 /* ---- the one who gives frees: without room it has been taken ---- */
 
@@ -319,13 +300,13 @@ take_only(weft_chan *c, enum taker how, int64_t want, weft_chan *ended)
 }
 
 static void
-givers_free(enum giver giver, enum taker taker, enum taker end)
+givers_free(enum giver giver)
 {
-	long n = t_scale(4000);
+	long n = t_scale(2000);
 	weft_chan *ended = weft_chan_make(0, 1);
 
 	prepare();
-	for (; taker < end; taker++)
+	for (enum taker taker = 0; taker < TAKERS; taker++)
 		for (long i = 1; i <= n; i++) {
 			weft_chan *c = weft_chan_make(sizeof(int64_t), 0);
 
@@ -346,10 +327,8 @@ givers_free(enum giver giver, enum taker taker, enum taker end)
 	weft_chan_release(ended);
 }
 
-GTEST(by_sender_on_1, 1) { givers_free(SENDS, PLAIN); }
-GTEST(by_sender_on_2, 2) { givers_free(SENDS, PLAIN); }
-GTEST(by_sender_on_4, 4) { givers_free(SENDS, PLAIN); }
-GTEST(by_sender_with_limit, 2) { givers_free(SENDS, LIMIT); }
-GTEST(by_sender_with_select, 2) { givers_free(SENDS, SELECT); }
-GTEST(by_sender_until, 2) { givers_free(UNTIL, PLAIN); }
-GTEST(by_selecting_sender, 2) { givers_free(CHOOSES, PLAIN); }
+GTEST(by_sender_on_1, 1) { givers_free(SENDS); }
+GTEST(by_sender_on_2, 2) { givers_free(SENDS); }
+GTEST(by_sender_on_4, 4) { givers_free(SENDS); }
+GTEST(by_sender_until, 2) { givers_free(UNTIL); }
+GTEST(by_selecting_sender, 2) { givers_free(CHOOSES); }
