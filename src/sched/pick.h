@@ -9,7 +9,7 @@
  *	the ring	its turn comes after 16 from runnext or 64 from the
  *			nest in a row, and sooner the longer it is
  *	the nest	every other of these turns, if the ring is short
- *	its oldest	every few milliseconds
+ *	its oldest	one of four, every few milliseconds at most
  *	the global	every 61st switch, with a share for the ring
  *	other Ps	every 16th time of that, or ten milliseconds: one may
  *			be stuck in a goroutine that does not come back, with
@@ -78,18 +78,19 @@ nest_turn(struct p *pp)
  * Many in a row from runnext and the nest: now the ring's oldest, or, every
  * other time if that is short, a newborn; and now and then the oldest of
  * these. Seldom, since it stands for a large part of a tree of goroutines, and
- * each such part that is begun is a chain of stacks more; but not by count
- * alone, so that it waits for a bounded time.
+ * each such part that is begun is a chain of stacks more.
  */
 static inline struct g *
 pick_oldest(struct p *pp)
 {
+	uint32_t turn = ++pp->old_turns;
 	struct g *gp = NULL;
 
 	pp->next_run = 0;
-	if (nest_len(&pp->q.nest) && nest_turn(pp))
+	/* By count, too: with slow goroutines its time has always come. */
+	if (turn % 4 == 0 && nest_len(&pp->q.nest) && nest_turn(pp))
 		gp = nest_take(&pp->q.nest);
-	if (!gp && (++pp->old_turns % 2 || runq_len(&pp->q) > RUNQ_LONG))
+	if (!gp && (turn % 2 || runq_len(&pp->q) > RUNQ_LONG))
 		gp = runq_get(&pp->q);
 	/* Some that keep waking each other must not keep out a newborn. */
 	if (!gp)

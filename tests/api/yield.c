@@ -160,6 +160,30 @@ GTEST(a_chain_of_spawns_starves_nobody, 1)
 	weft_waitgroup_wait(&all);
 }
 
+/* The same with links that take their time. */
+static void
+slow_chain(void)
+{
+	double end = t_now() + 1e-4;
+
+	while (t_now() < end)
+		;
+	if (is_done())
+		weft_waitgroup_done(&all);
+	else
+		OK(weft_go(slow_chain) > 0);
+}
+
+GTEST(a_slow_chain_of_spawns_starves_nobody, 1)
+{
+	weft_waitgroup_add(&all, 1);
+	OK(weft_go(slow_chain) > 0);
+	for (int i = 0; i < 30; i++)
+		weft_yield();
+	set_done();
+	weft_waitgroup_wait(&all);
+}
+
 GTEST(alone, 1)
 {
 	int64_t id = weft_self_id();
