@@ -75,20 +75,50 @@ weft_chan_retain(weft_chan *c)
 	return c;
 }
 
+/*
+ * Lock held. Does anybody stand in the queue whom nobody has claimed? (A
+ * select that won in another case has yet to leave.)
+ */
+static bool
+awaited(const struct waitq *q)
+{
+	for (struct list *n = a_load_relaxed(&q->first); n; n = n->next) {
+		struct sleeper *s = container_of(n, struct waiter, link)->who;
+
+		if (!s->contested || a_load_relaxed(&s->race) == RACE_OPEN)
+			return true;
+	}
+	return false;
+}
+
 static void
 destroy(struct weft_chan *c)
 {
-	bool waits;
+	bool waits, pinned;
 
 	if (c->timer)
 		tick_chan_gone(c->timer);
 	lock_take(&c->lock);
-	waits = !waitq_empty(&c->receivers) || !waitq_empty(&c->senders);
+	waits = awaited(&c->receivers) || awaited(&c->senders);
+	c->dead = pinned = c->pins > 0;
 	lock_drop(&c->lock);
 	if (waits)
 		fatal("channel: released for the last time while somebody "
 		    "waits on it");
-	free(c);
+	if (!pinned)
+		free(c);
+}
+
+void
+chan_unpin(struct weft_chan *c)
+{
+	bool last;
+
+	lock_take(&c->lock);
+	last = --c->pins == 0 && c->dead;
+	lock_drop(&c->lock);
+	if (last)
+		free(c);
 }
 
 public void

@@ -25,6 +25,8 @@ struct weft_chan {
 
 	/* under lock */
 	uint32_t get, put;	/* where in buf, 0..cap-1 */
+	uint32_t pins;		/* selects that still have to leave a queue */
+	bool dead;		/* has no owner any more, only pins */
 	struct waitq receivers, senders;
 
 	/* any thread, atomic */
@@ -56,6 +58,17 @@ bool chan_recv_locked(struct weft_chan *c, void *v, bool *ok,
 noreturn cold void chan_die_of_send(void);
 /* The caller waits for ever. */
 void chan_wait_forever(void);
+
+/*
+ * The record stays until unpinned, though its last owner may be gone by then.
+ * pin: lock held. unpin: not held.
+ */
+static inline void
+chan_pin(struct weft_chan *c)
+{
+	c->pins++;
+}
+void chan_unpin(struct weft_chan *c);
 
 /*
  * A hint without the lock: could it be done at once? If it could throughout

@@ -20,7 +20,7 @@
  * and give up those records, before the last one was released. Only the lock
  * of the channel that won is not taken again: who claimed us had it, so it had
  * been released, with all before it; and he may have freed the channel since.
- * (One that stands in several cases is retained while we wait, for its other
+ * (One that stands in several cases is pinned while we wait, for its other
  * cases.)
  *
  * Everything is linear in the number of cases: sorting is by digits.
@@ -37,6 +37,7 @@ enum { OP_SEND = 1, OP_RECV = 2, OP_DEFAULT = 3 };
 
 enum {
 	FEW = 16,		/* cases whose records fit on the stack */
+	SORT_FEW = 48,
 	CASES_MAX = 65536,
 	LOOKS = 2		/* at choices that were gone when tried */
 };
@@ -156,14 +157,28 @@ sort_by_byte(const struct entry *from, struct entry *to, size_t n, int shift)
 		to[start[(uintptr_t)from[i].c >> shift & 255]++] = from[i];
 }
 
-/* Room for n more entries follows the n. Eight passes: it ends where it was. */
+/*
+ * Room for n more entries follows the n. Bytes that are the same in all
+ * addresses, most of them, need no pass.
+ */
 static void
 sort_many(struct entry *e, size_t n)
 {
-	for (int shift = 0; shift < 64; shift += 16) {
-		sort_by_byte(e, e + n, n, shift);
-		sort_by_byte(e + n, e, n, shift + 8);
+	struct entry *from = e, *to = e + n, *swap;
+	uintptr_t differ = 0;
+
+	for (size_t i = 1; i < n; i++)
+		differ |= (uintptr_t)e[i].c ^ (uintptr_t)e[0].c;
+	for (int shift = 0; shift < 64; shift += 8) {
+		if (!(differ >> shift & 255))
+			continue;
+		sort_by_byte(from, to, n, shift);
+		swap = from;
+		from = to;
+		to = swap;
 	}
+	if (from != e)
+		memcpy(e, from, n * sizeof *e);
 }
 
 static void
@@ -297,21 +312,21 @@ dequeue(struct select *s, const struct waiter *won)
 	}
 }
 
-/* Channels in several cases are needed after one of them has won. */
+/* All locks held. Those in several cases are needed after one has won. */
 static void
-retain_shared(struct select *s)
+pin_shared(struct select *s)
 {
 	for (size_t i = 0; i < s->n_live; i++)
 		if (first_of_its(s, i) && !last_of_its(s, i))
-			weft_chan_retain(s->order[i].c);
+			chan_pin(s->order[i].c);
 }
 
 static void
-release_shared(struct select *s)
+unpin_shared(struct select *s)
 {
 	for (size_t i = 0; i < s->n_live; i++)
 		if (first_of_its(s, i) && !last_of_its(s, i))
-			weft_chan_release(s->order[i].c);
+			chan_unpin(s->order[i].c);
 }
 
 /* All locks held, released on return. The index, or NONE: the time is up. */
@@ -322,7 +337,7 @@ wait_for_one(struct select *s)
 	size_t index = NONE;
 
 	enqueue(s);
-	retain_shared(s);
+	pin_shared(s);
 	if (sleeper_sleep_with(&s->who, s->n_live ? unlock_all : no_locks, s,
 	    WAIT_SELECT) == RACE_CLAIMED)
 		w = s->who.won;
@@ -338,7 +353,7 @@ wait_for_one(struct select *s)
 		if (!w->ok)
 			elem_put(k->elem, NULL, e->elem_bytes);
 	}
-	release_shared(s);
+	unpin_shared(s);
 	return index;
 }
 
@@ -383,7 +398,7 @@ settle(struct select *s, struct waiter *waiters, struct entry *order,
 			s->order[s->n_live++] = (struct entry){
 			    s->cases[i].chan, (uint32_t)i,
 			    s->cases[i].chan->elem_bytes };
-	if (s->n_live <= FEW)
+	if (s->n_live <= SORT_FEW)
 		sort_few(order, s->n_live);
 	else
 		sort_many(order, s->n_live);
