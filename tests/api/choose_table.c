@@ -12,8 +12,6 @@
 
 #include "t.h"
 
-enum { FEW_YIELDS = 20 };
-
 /* What can be: W waits, G goes on, C is told that it is closed, X dies. */
 struct state {
 	const char *name;
@@ -42,9 +40,19 @@ enum { STATES = sizeof states / sizeof *states };
 static void put_one(weft_chan *c) { weft_send(c, 1); }
 static void get_one(weft_chan *c) { weft_recv(c, int); }
 
+static uint64_t
+parks(void)
+{
+	weft_stats s;
+
+	weft_stats_read(&s);
+	return s.parks;
+}
+
 static weft_chan *
 make_state(const struct state *s)
 {
+	uint64_t before = parks();
 	weft_chan *c;
 
 	if (s->cap < 0)
@@ -58,7 +66,8 @@ make_state(const struct state *s)
 		OK(weft_go(get_one, c) > 0);
 	if (s->sender)
 		OK(weft_go(put_one, c) > 0);
-	for (int i = 0; i < FEW_YIELDS; i++)
+	/* Nobody else is awake: so it is that one who waits now. */
+	while ((s->receiver || s->sender) && parks() == before)
 		weft_yield();
 	return c;
 }
@@ -159,14 +168,13 @@ do_recv(enum form f, weft_chan *c)
 struct attempt {
 	weft_chan *c;
 	enum form form;
-	bool recv, started, ended;
+	bool recv, ended;
 	char result;
 };
 
 static void
 attempt(struct attempt *a)
 {
-	__atomic_store_n(&a->started, true, __ATOMIC_RELEASE);
 	a->result = a->recv ? do_recv(a->form, a->c) : do_send(a->form, a->c);
 	__atomic_store_n(&a->ended, true, __ATOMIC_RELEASE);
 }
@@ -192,21 +200,20 @@ field(const struct state *s, enum form form, bool recv)
 	static int n;
 	struct attempt *a = &attempts[n++];
 	char want = recv ? s->recv : s->send, got = 'W';
+	uint64_t before;
 
 	if (want == 'X')
 		return;
 	a->c = make_state(s);
+	before = parks();
 	a->form = form;
 	a->recv = recv;
 	OK(weft_go(attempt, a) > 0);
-	while (!__atomic_load_n(&a->started, __ATOMIC_ACQUIRE))
+	/* It ends or it waits, however long it takes to get there. */
+	do
 		weft_yield();
-	/* one that must end is waited for, however long it takes */
-	for (int i = 0; i < FEW_YIELDS || want != 'W' || form >= WAITING; i++) {
-		weft_yield();
-		if (__atomic_load_n(&a->ended, __ATOMIC_ACQUIRE))
-			break;
-	}
+	while (!__atomic_load_n(&a->ended, __ATOMIC_ACQUIRE) &&
+	    (want != 'W' || form >= WAITING || parks() == before));
 	if (__atomic_load_n(&a->ended, __ATOMIC_ACQUIRE)) {
 		got = a->result;
 		if (form < WAITING && got == 'W')
