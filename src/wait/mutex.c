@@ -64,7 +64,7 @@ enum {
 
 enum {
 	STARVE_NS = 1000 * 1000,
-	SPINS = 4,
+	SPINS = 1,
 	SPIN_PAUSES = 30
 };
 
@@ -119,7 +119,7 @@ spin(struct attempt *a, uint32_t s)
 	if (!a->token && !(s & WOKEN) && s >= ONE)
 		a->token = a_cas_relaxed(&a->m->state, s, s | WOKEN);
 	if (lock_fought())
-		lock_look_away(1);
+		lock_look_away(2);
 	for (int i = 0; i < SPIN_PAUSES; i++)
 		cpu_relax();
 	a->spins++;
