@@ -7,7 +7,7 @@
 #define LOCKRANK_H
 
 enum lockrank {
-	RANK_SEMA,		/* wait/sema.c: one bucket of waiters */
+	RANK_SEMA,		/* wait/lot.c: one bucket of waiters */
 	RANK_CONTEXT,		/* wait/context.c: one tree of contexts */
 	RANK_TIMER,		/* work/timer.c: the heap of one P */
 	RANK_CHAN,		/* wait/chan.c: one channel, or several in the

@@ -225,8 +225,8 @@ ring_rotate(struct weft_chan *c, void *v, struct waiter *sender)
 /* ---- what can be done at once: lock held ---- */
 
 /*
- * Both leave the copy from or to a claimed waiter's stack to be done here,
- * under the lock, which select needs; the plain paths below do it later.
+ * Both copy from or to a claimed waiter's stack under the lock, which select
+ * has to hold anyway; the plain paths below do it after they released it.
  */
 bool
 chan_send_locked(struct weft_chan *c, const void *v, struct waiter **wake)
