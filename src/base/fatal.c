@@ -6,7 +6,6 @@
  */
 #include "fatal.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -159,7 +158,7 @@ say(const char *fmt, ...)
 static void
 claim_the_end(void)
 {
-	uint64_t me = (uint64_t)(uintptr_t)pthread_self();
+	uint64_t me = (uintptr_t)__builtin_thread_pointer();
 
 	if (a_cas_relaxed(&dying, 0, me))
 		return;

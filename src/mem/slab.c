@@ -59,6 +59,20 @@ slab_carve(struct slab *s, uint32_t *n)
 	return rec;
 }
 
+/* Chunks added after it began come before its beginning: next time. */
+void *
+slab_next(struct slab *s, struct slab_place *at)
+{
+	/* both loads pair with slab_carve, as in slab_each */
+	if (!at->chunk)
+		at->chunk = a_load_acq(&s->chunks);
+	while (at->chunk && at->i == a_load_acq(&at->chunk->used)) {
+		at->chunk = at->chunk->next;
+		at->i = 0;
+	}
+	return at->chunk ? chunk_record(s, at->chunk, at->i++) : NULL;
+}
+
 void
 slab_each(struct slab *s, void (*fn)(void *rec, void *arg), void *arg)
 {

@@ -35,6 +35,16 @@ struct slab {
  */
 void *slab_carve(struct slab *s, uint32_t *n);
 
+/* A place in a slab; zero is its beginning. */
+struct slab_place {
+	struct chunk *chunk;
+	uint32_t i;
+};
+
+/* The record at that place, which moves on; NULL at the end, which is the
+ * beginning again. Takes no lock. */
+void *slab_next(struct slab *s, struct slab_place *at);
+
 /* Calls fn for every record handed out so far. Takes no lock. */
 void slab_each(struct slab *s, void (*fn)(void *rec, void *arg), void *arg);
 

@@ -7,6 +7,21 @@
  * others. Past that a canary: the bytes next to the guard's end have never
  * been touched and read as zeros (reading them costs no memory), and whoever
  * leaves the stack looks whether that is still so.
+ *
+ * Memory goes back to the kernel by age. A free stack is
+ *
+ *	      stack_put            stack_scavenge     stack_scavenge
+ *	used ----------> fresh ------------------> idle ------------> bare
+ *	 ^                 |                        |                  |
+ *	 +-----------------+------------------------+------------------+
+ *	                    stack_get, the left ones first
+ *
+ * so what becomes bare was wanted by nobody between two calls. (A P's cache
+ * comes before all of this.) Most stacks were never used beyond their first
+ * page, so that one has to go too, and with it the header and its `next`. So
+ * bare stacks are not linked: one of them, the ledger, keeps its first page
+ * and has the addresses of up to 256 others in it, below its header. Ledgers
+ * are linked. Nothing is allocated to set memory free.
  */
 #include "stack.h"
 
@@ -14,6 +29,7 @@
 
 #include "atomic.h"
 #include "fatal.h"
+#include "hard.h"
 #include "lock.h"
 #include "os.h"
 #include "sanitize.h"
@@ -21,16 +37,29 @@
 enum {
 	SLAB_BYTES = 64 << 20,
 	CACHE_MAX = 64,		/* a P's cache; half of it moves at a time */
+	CACHE_KEEP = 8,		/* what a trimmed one still has */
 	CANARY_BYTES = 64,
-	COLOURS = 32		/* staggered tops: COLOURS cache lines */
+	COLOURS = 32,		/* staggered tops: COLOURS cache lines */
+	BATCH = 32,		/* stacks laid bare between two lock holds */
+	ENTRIES = 256,		/* of a ledger */
+	ENTRY_GUARD = 3,	/* bits of an entry that are its enum guard */
+	BELOW_SP = 256		/* what code may use below its sp, and more */
 };
 _Static_assert(COLOURS * CACHE_LINE + sizeof(struct stack) <= STACK_TOP_BYTES,
     "what a class promises");
+_Static_assert(COLOURS * CACHE_LINE + ENTRIES * sizeof(uintptr_t) <= PAGE,
+    "entries are in the page of the header, below it");
+_Static_assert((int)GUARD_CANARY <= ENTRY_GUARD &&
+    ENTRY_GUARD < (int)_Alignof(struct stack),
+    "a header's address leaves these bits");
 
 struct pool {
 	struct lock lock;
 	/* under lock */
-	struct stack *free;
+	struct stack *fresh;	/* freed since the last stack_scavenge */
+	struct stack *fresh_last;	/* its end, unless it is empty */
+	struct stack *idle;	/* freed before that */
+	struct stack *ledgers;	/* bare ones */
 	char *carve, *carve_end;	/* the slab being carved */
 	uint32_t carved;
 } cache_aligned;
@@ -133,35 +162,135 @@ pool_carve(struct pool *p, size_t each, uint32_t *nth)
 	return base;
 }
 
+uint32_t
+stack_carved(void)
+{
+	uint32_t n = 0;
+
+	for (int i = 0; i < STACK_CLASSES; i++) {
+		lock_take(&pools[i].lock);
+		n += pools[i].carved;
+		lock_drop(&pools[i].lock);
+	}
+	return n;
+}
+
+/* Where the reservation ends that this is the header of. */
+static char *
+stack_end(struct stack *s)
+{
+	return (char *)round_up((uintptr_t)s + 1, PAGE);
+}
+
 /* Writes the header, which makes the stack's first page resident. */
+static struct stack *
+stack_head(struct stack *s, int class, enum guard guard)
+{
+	s->lo = stack_end(s) - reservation(class) + STACK_GUARD_BYTES;
+	s->class = (uint8_t)class;
+	s->guard = (uint8_t)guard;
+	return s;
+}
+
 static struct stack *
 stack_make(char *base, int class, uint32_t nth)
 {
 	size_t off = reservation(class) - sizeof(struct stack) -
 	    nth % COLOURS * CACHE_LINE;
-	struct stack *s = (struct stack *)(void *)(base + off);
 
-	s->lo = base + STACK_GUARD_BYTES;
-	s->class = (uint8_t)class;
-	s->guard = (uint8_t)guard_make(base);
+	return stack_head((struct stack *)(void *)(base + off), class,
+	    guard_make(base));
+}
+
+static struct stack *
+pop(struct stack **list)
+{
+	struct stack *s = *list;
+
+	if (s)
+		*list = s->next;
 	return s;
 }
+
+static void
+push(struct stack **list, struct stack *s)
+{
+	s->next = *list;
+	*list = s;
+}
+
+/* ---- bare stacks; an entry: a header's address and the kind of guard ---- */
+
+static uintptr_t
+entry_of(struct stack *s)
+{
+	return (uintptr_t)s | s->guard;
+}
+
+static uintptr_t *
+ledger_entries(struct stack *ledger)
+{
+	return (uintptr_t *)((uintptr_t)ledger & ~(uintptr_t)(PAGE - 1));
+}
+
+/* Pool locked. A bare stack as an entry, or 0; of the last, the ledger. */
+static uintptr_t
+ledger_take(struct pool *p)
+{
+	struct stack *ledger = p->ledgers;
+
+	if (!ledger)
+		return 0;
+	if (ledger->entries)
+		return ledger_entries(ledger)[--ledger->entries];
+	return entry_of(pop(&p->ledgers));
+}
+
+static struct stack *
+entry_dress(uintptr_t entry, int class)
+{
+	return stack_head((struct stack *)(entry & ~(uintptr_t)ENTRY_GUARD),
+	    class, entry & ENTRY_GUARD);
+}
+
+/*
+ * The stack is ours alone, and so is the ledger; if there is none the stack
+ * becomes one. Returns the ledger.
+ */
+static struct stack *
+lay_bare(struct stack *s, struct stack *ledger)
+{
+	char *lo = s->lo, *end = stack_end(s);
+
+	if (!ledger) {
+		ledger = s;
+		ledger->entries = 0;
+		end -= PAGE;
+	} else {
+		ledger_entries(ledger)[ledger->entries++] = entry_of(s);
+	}
+	os_release(lo, (size_t)(end - lo));
+	return ledger;
+}
+
+/* ---- the pools ---- */
 
 static struct stack *
 pool_get(int class)
 {
 	struct pool *p = &pools[class];
+	uintptr_t entry = 0;
 	char *base = NULL;
 	uint32_t nth = 0;
 	struct stack *s;
 
 	lock_take(&p->lock);
-	s = p->free;
-	if (s)
-		p->free = s->next;
-	else
+	s = pop(p->fresh ? &p->fresh : &p->idle);
+	if (!s && !(entry = ledger_take(p)))
 		base = pool_carve(p, reservation(class), &nth);
 	lock_drop(&p->lock);
+	if (entry)
+		return entry_dress(entry, class);
 	return base ? stack_make(base, class, nth) : s;
 }
 
@@ -172,10 +301,81 @@ pool_put(struct stack *first, struct stack *last)
 	struct pool *p = &pools[first->class];
 
 	lock_take(&p->lock);
-	last->next = p->free;
-	p->free = first;
+	if (!p->fresh)
+		p->fresh_last = last;
+	last->next = p->fresh;
+	p->fresh = first;
 	lock_drop(&p->lock);
 }
+
+/*
+ * Lays at most max idle stacks bare, and says how many. They are on no list
+ * while the kernel works, nor are those in the ledger they are entered in: who
+ * wants a stack just then may get a new one instead, and nobody has to wait.
+ */
+static uint32_t
+pool_bare(struct pool *p, uint32_t max)
+{
+	struct stack *s, *mine = NULL, *ledger = NULL;
+	uint32_t n;
+
+	lock_take(&p->lock);
+	for (n = 0; n < max && n < BATCH && (s = pop(&p->idle)); n++)
+		push(&mine, s);
+	if (n && p->ledgers && p->ledgers->entries + n <= ENTRIES)
+		ledger = pop(&p->ledgers);
+	lock_drop(&p->lock);
+	if (!n)
+		return 0;
+	hard_pause();
+	while ((s = pop(&mine)))
+		ledger = lay_bare(s, ledger);
+	lock_take(&p->lock);
+	push(&p->ledgers, ledger);
+	lock_drop(&p->lock);
+	return n;
+}
+
+/* A period ends: what was freed in it is there for all of the next one. */
+static void
+pool_age(struct pool *p)
+{
+	lock_take(&p->lock);
+	if (p->fresh) {
+		p->fresh_last->next = p->idle;
+		p->idle = p->fresh;
+		p->fresh = NULL;
+	}
+	lock_drop(&p->lock);
+}
+
+/* Large stacks first: each may have more. */
+uint32_t
+stack_scavenge(uint32_t max)
+{
+	uint32_t n = 0, some;
+
+	for (struct pool *p = pools + STACK_CLASSES; p-- > pools;) {
+		while ((some = pool_bare(p, max - n)))
+			n += some;
+		pool_age(p);
+	}
+	return n;
+}
+
+/* What the sanitizers know of those bytes is as true of zeros. */
+void
+stack_cool(struct stack *s, const void *sp)
+{
+	uintptr_t lo = (uintptr_t)s->lo, end = (uintptr_t)sp;
+
+	check(end >= lo && end <= (uintptr_t)s);
+	end = (end - BELOW_SP) & ~(uintptr_t)(PAGE - 1);
+	if (end > lo)
+		os_release(s->lo, end - lo);
+}
+
+/* ---- the caches ---- */
 
 struct stack *
 stack_get(struct stack_cache *cache, int class)
@@ -221,10 +421,25 @@ stack_put(struct stack_cache *cache, struct stack *s)
 }
 
 void
+stack_put_any(struct stack *s)
+{
+	check(stack_intact(s));
+	san_stack_reset(s->lo, stack_bytes(s));
+	pool_put(s, s);
+}
+
+void
 stack_drain(struct stack_cache *cache)
 {
 	if (cache->n)
 		cache_spill(cache, cache->n);
+}
+
+void
+stack_trim(struct stack_cache *cache)
+{
+	if (cache->n > CACHE_KEEP)
+		cache_spill(cache, cache->n - CACHE_KEEP);
 }
 
 bool

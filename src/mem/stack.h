@@ -11,6 +11,10 @@
  * first anyway, so a parked goroutine costs one page and nothing beside it.
  * Headers are staggered over half a page: at one distance from the page's end
  * the hot lines of all stacks would share a few sets of the L1 cache.
+ *
+ * A free stack that nobody wanted for a while is laid bare: all its pages go
+ * back to the kernel, the header's too, so nobody looks at the header of a
+ * stack that is not his.
  */
 #ifndef STACK_H
 #define STACK_H
@@ -36,10 +40,13 @@ enum guard {
 
 struct stack {
 	struct stack *next;	/* owner of the list it is on */
+	void *pin;		/* the goroutine on it: see sched/pin.c */
 	/* constant */
 	char *lo;		/* lowest usable byte; the guard is below */
 	uint8_t class;
 	uint8_t guard;
+	/* under the pool's lock, if the stack is a ledger: see stack.c */
+	uint16_t entries;
 } cache_aligned;
 
 /* Free stacks of the default class that one P keeps at hand. */
@@ -60,8 +67,31 @@ size_t stack_class_bytes(int class);
 struct stack *stack_get(struct stack_cache *cache, int class);
 /* Gives it back: nobody runs on it any more. */
 void stack_put(struct stack_cache *cache, struct stack *s);
+/* The same by who has no cache. */
+void stack_put_any(struct stack *s);
 /* Moves all of a cache to the common pool. */
 void stack_drain(struct stack_cache *cache);
+/* The same for all but a few of the hottest. Both: owner of the cache only. */
+void stack_trim(struct stack_cache *cache);
+
+/* How many stacks there are, in use or not. */
+uint32_t stack_carved(void);
+
+/*
+ * Gives memory of free stacks back to the kernel: of at most `max` that were
+ * in the common pools already when it was called last, so the time between two
+ * calls is how long a stack is kept for who may want it. One thread at a time
+ * calls it, holding no lock. Returns how many it laid bare. If that is 0 twice
+ * in a row, and nobody freed a stack meanwhile, nothing is left to do.
+ */
+uint32_t stack_scavenge(uint32_t max);
+
+/*
+ * Gives memory below a parked goroutine's stack pointer back to the kernel.
+ * The caller sees to it that nobody runs on the stack meanwhile. A system call
+ * each time: whether there is any such memory only the kernel knows.
+ */
+void stack_cool(struct stack *s, const void *sp);
 
 /* The class that caches hold and that goroutines get by default. */
 extern int stack_default_class;

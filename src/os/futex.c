@@ -2,11 +2,13 @@
 /* Sleep and wake on a word: the only way a thread of ours ever waits. */
 #include "os.h"
 
-#include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>
 
 #include "rawcall.h"
+
+/* The kernel's headers need not be installed where a libc's are (musl). */
+enum { FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE = 129 };
 
 long
 os_futex_wait(a32 *word, uint32_t expect, int64_t timeout_ns)

@@ -40,6 +40,14 @@ void *os_map(size_t bytes);
 /* The same for stacks: not counted against overcommit, no huge pages. */
 void *os_map_stacks(size_t bytes);
 void os_unmap(void *p, size_t bytes);
+/*
+ * Gives the memory of whole pages back; the addresses stay ours. The pages
+ * read as zeros after it and are resident again when touched. The kernel may
+ * refuse, for pages that somebody locked in memory: these stay as they are, so
+ * a caller relies neither on zeros nor on what was there. Guards in the range
+ * are not for us to touch: callers leave them out.
+ */
+void os_release(void *p, size_t bytes);
 #ifdef WEFT_DEBUG
 extern a32 os_map_fail_after;	/* tests: refuse from the n-th mapping on */
 #endif
@@ -79,6 +87,23 @@ int os_thread_id(void);
 void os_thread_yield(void);
 /* Number of threads in this process, or -errno. */
 int os_thread_count(void);
+/* Where this thread's stack and thread-local memory lie. Empty if unknown. */
+void os_thread_bounds(uintptr_t *lo, uintptr_t *hi);
+/*
+ * What a thread of this process does now: 1 it sleeps in the kernel, 0 it runs
+ * or is ready to, -errno if that cannot be known. Some microseconds.
+ */
+int os_thread_asleep(int tid);
+
+/* ---- barrier.c ---- */
+
+/* Once, before threads that matter: 0 or -errno. */
+int os_barrier_init(void);
+/*
+ * When it returns every thread of this process that runs has executed a full
+ * memory barrier since it was called. Some ten microseconds.
+ */
+void os_barrier_all(void);
 
 /* ---- signal.c ---- */
 
@@ -87,12 +112,32 @@ struct os_sigstack { void *base; stack_t old; };
 /* Gives this thread a signal stack, and takes it back. 0 or -errno. */
 int os_sigstack_install(struct os_sigstack *s);
 void os_sigstack_remove(struct os_sigstack *s);
+/* Does it hold this address? */
+bool os_sigstack_has(const struct os_sigstack *s, const void *p);
+/* As sigaltstack would describe it. */
+void os_sigstack_get(const struct os_sigstack *s, stack_t *out);
 
 /*
  * Calls fn(addr) on SIGSEGV and SIGBUS, on the signal stack. If fn returns,
  * the fault was none of ours and goes to the handler that was there before.
  */
 void os_on_fault(void (*fn)(void *addr));
+
+/*
+ * Calls fn(uc) when `sig` interrupts a thread because of os_signal_thread, on
+ * the signal stack, with all signals blocked; system calls are restarted. One
+ * that was sent by others goes to the handler that was there before. Returns 0
+ * or -errno.
+ */
+int os_on_signal(int sig, bool (*fn)(void *uc));
+/* 0 or -errno: that thread has ended. */
+int os_signal_thread(int tid, int sig);
+
+/* This thread's mask, as the kernel has it. */
+uint64_t os_sigmask(void);
+void os_sigmask_set(uint64_t mask);
+/* The bit of a signal in a mask. */
+uint64_t os_sigbit(int sig);
 
 /* ---- file.c ---- */
 

@@ -9,6 +9,9 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "rawcall.h"
 
 enum {
 	/* Room for the widest vector state and for a sanitizer's report. */
@@ -27,8 +30,21 @@ os_sigstack_install(struct os_sigstack *s)
 	if (!s->base)
 		return -ENOMEM;
 	st.ss_sp = s->base;
-	sigaltstack(&st, &s->old);
+	syscall6(SYS_sigaltstack, (long)&st, (long)&s->old, 0, 0, 0, 0);
 	return 0;
+}
+
+void
+os_sigstack_get(const struct os_sigstack *s, stack_t *out)
+{
+	*out = (stack_t){ .ss_sp = s->base, .ss_size = SIGSTACK_BYTES,
+	    .ss_flags = s->base ? 0 : SS_DISABLE };
+}
+
+bool
+os_sigstack_has(const struct os_sigstack *s, const void *p)
+{
+	return s->base && (uintptr_t)p - (uintptr_t)s->base < SIGSTACK_BYTES;
 }
 
 /* A sanitizer that gave the thread its own signal stack wants to see it. */
@@ -37,7 +53,7 @@ os_sigstack_remove(struct os_sigstack *s)
 {
 	if (!s->base)
 		return;
-	sigaltstack(&s->old, NULL);
+	syscall6(SYS_sigaltstack, (long)&s->old, 0, 0, 0, 0, 0);
 	os_unmap(s->base, SIGSTACK_BYTES);
 	s->base = NULL;
 }
@@ -94,4 +110,75 @@ os_on_fault(void (*fn)(void *addr))
 	on_fault = fn;
 	sigaction(SIGSEGV, &sa, &before_segv);
 	sigaction(SIGBUS, &sa, &before_bus);
+}
+
+/* ---- a signal from thread to thread ---- */
+
+/* What the kernel has for one: its words are not libc's. */
+enum { MASK_BYTES = 8 };
+
+static bool (*on_signal)(void *uc);
+static struct sigaction before_signal;	/* set at boot */
+static int signal_number;
+
+static void
+deliver(int sig, siginfo_t *si, void *uc)
+{
+	struct sigaction *old = &before_signal;
+
+	if (on_signal(uc))
+		return;
+	if (old->sa_flags & SA_SIGINFO)
+		old->sa_sigaction(sig, si, uc);
+	else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN)
+		old->sa_handler(sig);
+}
+
+int
+os_on_signal(int sig, bool (*fn)(void *uc))
+{
+	struct sigaction sa = {
+		.sa_sigaction = deliver,
+		.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART,
+	};
+
+	if (signal_number)
+		return 0;		/* a second boot */
+	memset(&sa.sa_mask, 0xff, sizeof sa.sa_mask);
+	on_signal = fn;
+	if (sigaction(sig, &sa, &before_signal) != 0)
+		return -EINVAL;
+	signal_number = sig;
+	return 0;
+}
+
+int
+os_signal_thread(int tid, int sig)
+{
+	long pid = syscall6(SYS_getpid, 0, 0, 0, 0, 0, 0);
+
+	return (int)syscall6(SYS_tgkill, pid, tid, sig, 0, 0, 0);
+}
+
+uint64_t
+os_sigbit(int sig)
+{
+	return UINT64_C(1) << (sig - 1);
+}
+
+uint64_t
+os_sigmask(void)
+{
+	uint64_t mask = 0;
+
+	syscall6(SYS_rt_sigprocmask, SIG_BLOCK, 0, (long)&mask, MASK_BYTES, 0,
+	    0);
+	return mask;
+}
+
+void
+os_sigmask_set(uint64_t mask)
+{
+	syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, MASK_BYTES,
+	    0, 0);
 }

@@ -3,6 +3,7 @@
  * Threads. They are libc's, since the code that goroutines call expects a
  * thread that libc knows.
  */
+#define _GNU_SOURCE
 #include "os.h"
 
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "fatal.h"
 #include "rawcall.h"
 
 static int
@@ -57,6 +59,53 @@ void
 os_thread_yield(void)
 {
 	syscall6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+}
+
+/* Weak: a program that asks for its thread by itself fails the audit. */
+__typeof__(pthread_self) pthread_self __attribute__((__weak__));
+__typeof__(pthread_getattr_np) pthread_getattr_np __attribute__((__weak__));
+
+/*
+ * libc puts a thread's locals and its own record of it next to its stack, at
+ * the upper end, and the thread pointer there. musl does not count that part.
+ */
+void
+os_thread_bounds(uintptr_t *lo, uintptr_t *hi)
+{
+	uintptr_t tp = (uintptr_t)__builtin_thread_pointer();
+	pthread_attr_t attr;
+	size_t bytes = 0;
+	void *base = NULL;
+
+	if (pthread_self && pthread_getattr_np &&
+	    pthread_getattr_np(pthread_self(), &attr) == 0) {
+		pthread_attr_getstack(&attr, &base, &bytes);
+		pthread_attr_destroy(&attr);
+	}
+	*lo = (uintptr_t)base;
+	*hi = (uintptr_t)base + bytes;
+	if (tp >= *hi)
+		*hi = tp + PAGE;
+	if (!base)
+		*lo = *hi = 0;
+}
+
+/* Field 3 of the thread's stat. */
+int
+os_thread_asleep(int tid)
+{
+	char path[48], buf[256], *s;
+	long n;
+
+	format(path, sizeof path, "/proc/self/task/%d/stat", tid);
+	n = os_read_file(path, buf, sizeof buf);
+	if (n < 0)
+		return (int)n;
+	for (s = buf + n; s > buf && *s != ')'; s--)
+		;
+	if (s[0] != ')' || s[1] != ' ')
+		return -EINVAL;
+	return s[2] != 'R';
 }
 
 /* Field 20 of /proc/self/stat; the second one may hold spaces and brackets. */

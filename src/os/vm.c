@@ -74,6 +74,12 @@ os_unmap(void *p, size_t bytes)
 	syscall6(SYS_munmap, (long)p, (long)bytes, 0, 0, 0, 0);
 }
 
+void
+os_release(void *p, size_t bytes)
+{
+	syscall6(SYS_madvise, (long)p, (long)bytes, MADV_DONTNEED, 0, 0, 0);
+}
+
 size_t
 os_page_bytes(void)
 {
