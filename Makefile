@@ -59,7 +59,7 @@ RUN	= env TSAN_OPTIONS=atexit_sleep_ms=0 setarch -R
 endif
 
 # -iquote and not -I: sched.h and friends must not hide the system's.
-ROOMS	= base os arch arch/$(ARCH) mem work sched wait observe
+ROOMS	= base os arch arch/$(ARCH) elf mem work sched wait observe
 QUOTE	= $(ROOMS:%=-iquote src/%) -iquote include
 CLASH	= -fstack-clash-protection
 COMMON	= -std=gnu11 $(WARN) $(DEFS) $(SANFLAGS) -pthread $(CLASH)

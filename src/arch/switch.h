@@ -59,6 +59,7 @@ struct frame {
 /* Bottom of every goroutine. Never returns. */
 noreturn void goroutine_main(struct frame *f);
 void frame_entry(void);
+extern const char frame_entry_end[] __attribute__((visibility("hidden")));
 
 /*
  * frame.h has what the architecture says of this:

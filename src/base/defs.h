@@ -19,6 +19,12 @@
 #define cold		__attribute__((__cold__, __noinline__))
 #define printf_like(f, a) __attribute__((__format__(__printf__, f, a)))
 
+/*
+ * A function of ours that calls the user's: while it does it holds nothing
+ * that is the thread's. See text.h.
+ */
+#define calls_out	__attribute__((__section__("weft_calls"), __noinline__))
+
 /* What weft.h declares is visible; everything else is -fvisibility=hidden. */
 #define public		__attribute__((visibility("default")))
 

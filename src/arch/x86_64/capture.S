@@ -68,6 +68,7 @@ function weft_go_capture_
 end weft_go_capture_
 
 /* void args_call(void (*fn)(void), const uint64_t args[16]) */
+	.section weft_calls, "ax", @progbits
 	.hidden	args_call
 function args_call
 	pushq	%rbp

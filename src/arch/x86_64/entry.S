@@ -2,7 +2,8 @@
 /*
  * Where a new goroutine begins: frame_switch has set rsp to a 16-aligned top
  * of stack, rbp to 0 and left the frame in rsi. The unwinder is told that
- * there is no caller.
+ * there is no caller. What goroutine_main saves of its caller is cleared: else
+ * it would keep, for good, what the last one had of its thread (preempt.c).
  */
 	.text
 	.globl	frame_entry
@@ -11,9 +12,17 @@
 frame_entry:
 	.cfi_startproc
 	.cfi_undefined rip
+	xorl	%ebx, %ebx
+	xorl	%r12d, %r12d
+	xorl	%r13d, %r13d
+	xorl	%r14d, %r14d
+	xorl	%r15d, %r15d
 	movq	%rsi, %rdi
 	call	goroutine_main
 	ud2				/* it never returns */
 	.cfi_endproc
+	.globl	frame_entry_end
+	.hidden	frame_entry_end
+frame_entry_end:
 	.size	frame_entry, . - frame_entry
 	.section .note.GNU-stack, "", @progbits

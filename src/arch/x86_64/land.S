@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where a preempted goroutine arrives from the signal handler: rsp is the kept
+ * frame, 16-aligned, as is rdi; rsi is the function to call; rbp is 0. The
+ * unwinder is told that there is no caller.
+ */
+	.text
+	.globl	sigframe_land
+	.hidden	sigframe_land
+	.type	sigframe_land, @function
+sigframe_land:
+	.cfi_startproc
+	.cfi_undefined rip
+	call	*%rsi
+	ud2				/* it never returns */
+	.cfi_endproc
+	.size	sigframe_land, . - sigframe_land
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The audit: may code of this module be interrupted at any instruction, and
+ * go on on another thread? Only if it provably keeps nothing in its thread,
+ * so all of these are looked at, and what is not known to be good is bad:
+ *
+ *   - thread-local variables: none but the library's own one object;
+ *   - relocations and imports of thread-local variables: none;
+ *   - imports: only names in a reviewed table (imports.h), and a few that the
+ *     library itself refers to weakly: a program that refers to one of them
+ *     makes the reference strong;
+ *   - needed libraries: libc and its parts, libgcc, this library;
+ *   - not statically linked, for then libc's own code would be in the module,
+ *     and no malloc of its own, which would be interrupted with its locks held.
+ *
+ * What a program asks of the kernel by its number, and what its assembler code
+ * does, is not seen.
+ */
+#ifndef AUDIT_H
+#define AUDIT_H
+
+#include "module.h"
+
+enum { AUDIT_TEXT = 4096 };
+
+/* Zero is ready for use; texts of several modules follow each other. */
+struct audit {
+	size_t len;		/* of text, without the NUL */
+	size_t omitted;		/* lines that had no room */
+	bool tables;		/* some module uses ctype's tables, to which
+				 * libc gives pointers in the thread */
+	char text[AUDIT_TEXT];
+};
+
+/* True if it passes. Adds what was found to the text, line by line. */
+bool audit_module(const struct module *m, bool program, struct audit *a);
+
+/*
+ * Copies the text, with a line for those omitted if there are any; at most cap
+ * bytes with a NUL. Returns the length that it has, which may be more.
+ */
+size_t audit_explain(const struct audit *a, char *buf, size_t cap);
+
+#endif

@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The reviewed names. What is here ties no state to the calling thread from
+ * one call to the next: it works on its arguments, on memory of the process or
+ * on what the kernel keeps for the process. Their own code is libc's and is
+ * never interrupted, so what they do within a call does not matter, and
+ * neither do errors that they leave in errno: a goroutine takes that along.
+ *
+ * What is not here is refused: among others __errno_location (weft.h has
+ * another way), pthread_self, locks that are owned by threads, keys, stdio's
+ * flockfile, dlopen and dlerror, the unwinder and C++'s exceptions, uselocale,
+ * signal masks and stacks, credentials, the scheduler's settings; and all that
+ * nobody has thought about. To add a name, think of the thread that makes the
+ * second call being another one.
+ *
+ * Each theme is one sorted text of names with a blank before and after each,
+ * which takes no relocations when a program starts.
+ */
+#include "imports.h"
+
+#include <string.h>
+
+/*
+ * Bytes and strings, and the checked forms that _FORTIFY_SOURCE calls. Not
+ * strerror and strsignal, whose text is the thread's.
+ */
+static const char memory[] =
+	" __bzero __explicit_bzero_chk __memcmpeq __memcpy_chk __memmove_chk"
+	" __mempcpy __mempcpy_chk __memset_chk __rawmemchr __stpcpy"
+	" __stpcpy_chk __stpncpy __stpncpy_chk __strcat_chk __strcpy_chk"
+	" __strdup __strlcat_chk __strlcpy_chk __strncat_chk __strncpy_chk"
+	" __strndup __strtok_r __xpg_basename __xpg_strerror_r basename bcmp"
+	" bcopy bzero dirname explicit_bzero ffs ffsl ffsll index memccpy"
+	" memchr memcmp memcpy memfrob memmem memmove mempcpy memrchr memset"
+	" rawmemchr rindex sigabbrev_np sigdescr_np stpcpy stpncpy strcasecmp"
+	" strcasecmp_l strcasestr strcat strchr strchrnul strcmp strcoll"
+	" strcoll_l strcpy strcspn strdup strerror_r strerrordesc_np"
+	" strerrorname_np strlcat strlcpy strlen strncasecmp strncasecmp_l"
+	" strncat strncmp strncpy strndup strnlen strpbrk strrchr strsep"
+	" strspn strstr strtok strtok_r strverscmp strxfrm strxfrm_l swab ";
+
+/*
+ * Wide and multibyte characters. A conversion state that is not given is the
+ * process's.
+ */
+static const char wide[] =
+	" __mbrlen __mbsnrtowcs_chk __mbsrtowcs_chk __mbstowcs_chk"
+	" __wcpcpy_chk __wcpncpy_chk __wcrtomb_chk __wcscat_chk __wcscpy_chk"
+	" __wcsncat_chk __wcsncpy_chk __wcsnrtombs_chk __wcsrtombs_chk"
+	" __wcstombs_chk __wctomb_chk __wmemcpy_chk __wmemmove_chk"
+	" __wmempcpy_chk __wmemset_chk btowc c16rtomb c32rtomb iswalnum"
+	" iswalpha iswblank iswcntrl iswctype iswdigit iswgraph iswlower"
+	" iswprint iswpunct iswspace iswupper iswxdigit mblen mbrlen mbrtoc16"
+	" mbrtoc32 mbrtowc mbsinit mbsnrtowcs mbsrtowcs mbstowcs mbtowc"
+	" towctrans towlower towupper wcpcpy wcpncpy wcrtomb wcscasecmp wcscat"
+	" wcschr wcschrnul wcscmp wcscoll wcscpy wcscspn wcsdup wcsftime"
+	" wcslen wcsncasecmp wcsncat wcsncmp wcsncpy wcsnlen wcsnrtombs"
+	" wcspbrk wcsrchr wcsrtombs wcsspn wcsstr wcstod wcstof wcstoimax"
+	" wcstok wcstol wcstold wcstoll wcstombs wcstoul wcstoull wcstoumax"
+	" wcswidth wcsxfrm wctob wctomb wctrans wctype wcwidth wmemchr wmemcmp"
+	" wmemcpy wmemmove wmempcpy wmemset ";
+
+/*
+ * Character classes and locales. The three __ctype_ functions return a
+ * pointer to the thread's own pointer to a table: a goroutine that holds such
+ * a pointer is seen to when it is about to be interrupted, as with any
+ * pointer into its thread. Not uselocale, which sets the thread's locale.
+ */
+static const char ctype[] =
+	" __ctype_b_loc __ctype_get_mb_cur_max __ctype_tolower_loc"
+	" __ctype_toupper_loc bind_textdomain_codeset bindtextdomain dcgettext"
+	" dcngettext dgettext dngettext duplocale freelocale gettext iconv"
+	" iconv_close iconv_open isalnum isalnum_l isalpha isalpha_l isascii"
+	" isblank isblank_l iscntrl iscntrl_l isdigit isdigit_l isgraph"
+	" isgraph_l islower islower_l isprint isprint_l ispunct ispunct_l"
+	" isspace isspace_l isupper isupper_l isxdigit isxdigit_l localeconv"
+	" newlocale ngettext nl_langinfo nl_langinfo_l setlocale textdomain"
+	" toascii tolower tolower_l toupper toupper_l ";
+
+/*
+ * Streams: their locks are held within a call only. Not flockfile and its
+ * kind; and not what calls back under a lock of its own.
+ */
+static const char stdio[] =
+	" _IO_2_1_stderr_ _IO_2_1_stdin_ _IO_2_1_stdout_ _IO_getc _IO_putc"
+	" __asprintf_chk __dprintf_chk __fbufsize __fgets_chk"
+	" __fgets_unlocked_chk __fgetws_chk __flbf __fpending __fprintf_chk"
+	" __fpurge __fread_chk __fread_unlocked_chk __freadable __freading"
+	" __fwprintf_chk __fwritable __fwriting __getdelim __gets_chk"
+	" __isoc23_fscanf __isoc23_scanf __isoc23_sscanf __isoc23_vfscanf"
+	" __isoc23_vscanf __isoc23_vsscanf __isoc99_fscanf __isoc99_scanf"
+	" __isoc99_sscanf __isoc99_vfscanf __isoc99_vscanf __isoc99_vsscanf"
+	" __overflow __printf_chk __snprintf_chk __sprintf_chk __swprintf_chk"
+	" __uflow __underflow __vasprintf_chk __vdprintf_chk __vfprintf_chk"
+	" __vfwprintf_chk __vprintf_chk __vsnprintf_chk __vsprintf_chk"
+	" __vswprintf_chk __vwprintf_chk __wprintf_chk _flushlbf asprintf"
+	" clearerr clearerr_unlocked ctermid dprintf err error error_at_line"
+	" errx fclose fcloseall fdopen feof feof_unlocked ferror"
+	" ferror_unlocked fflush fflush_unlocked fgetc fgetc_unlocked fgetpos"
+	" fgetpos64 fgets fgets_unlocked fgetwc fgetws fileno fileno_unlocked"
+	" fmemopen fopen fopen64 fprintf fputc fputc_unlocked fputs"
+	" fputs_unlocked fputwc fputws fread fread_unlocked freopen freopen64"
+	" fscanf fseek fseeko fseeko64 fsetpos fsetpos64 ftell ftello ftello64"
+	" fwide fwprintf fwrite fwrite_unlocked fwscanf getc getc_unlocked"
+	" getchar getchar_unlocked getdelim getline gets getw getwc getwchar"
+	" open_memstream open_wmemstream pclose perror popen printf psiginfo"
+	" psignal putc putc_unlocked putchar putchar_unlocked puts putw putwc"
+	" putwchar remove rename renameat renameat2 rewind scanf setbuf"
+	" setbuffer setlinebuf setvbuf snprintf sprintf sscanf stderr stdin"
+	" stdout swprintf swscanf tempnam tmpfile tmpfile64 tmpnam tmpnam_r"
+	" ungetc ungetwc vasprintf vdprintf verr verrx vfprintf vfscanf"
+	" vfwprintf vfwscanf vprintf vscanf vsnprintf vsprintf vsscanf"
+	" vswprintf vswscanf vwarn vwarnx vwprintf vwscanf warn warnx wprintf"
+	" wscanf ";
+
+/*
+ * Memory, numbers, sorting, the environment, leaving. Functions that call
+ * back (qsort) are frames of libc and are not interrupted.
+ */
+static const char stdlib[] =
+	" _Exit __environ __isoc23_strtoimax __isoc23_strtol __isoc23_strtoll"
+	" __isoc23_strtoul __isoc23_strtoull __isoc23_strtoumax __progname"
+	" __progname_full __realpath_chk __strtod_internal __strtof_internal"
+	" __strtol_internal __strtold_internal __strtoll_internal"
+	" __strtoul_internal __strtoull_internal _environ _exit _obstack_begin"
+	" _obstack_free _obstack_newchunk a64l abort abs aligned_alloc"
+	" arc4random arc4random_buf arc4random_uniform argz_add argz_count"
+	" argz_next at_quick_exit atexit atof atoi atol atoll bsearch calloc"
+	" canonicalize_file_name cfree clearenv div drand48 drand48_r ecvt"
+	" ecvt_r environ envz_get erand48 erand48_r exit fcvt fcvt_r fnmatch"
+	" free free_aligned_sized free_sized gcvt getentropy getenv getopt"
+	" getopt_long getopt_long_only getrandom getsubopt glob glob64"
+	" globfree globfree64 hcreate hcreate_r hdestroy hdestroy_r hsearch"
+	" hsearch_r imaxabs imaxdiv initstate initstate_r insque jrand48"
+	" jrand48_r l64a labs lcong48 lcong48_r ldiv lfind llabs lldiv lrand48"
+	" lrand48_r lsearch mallinfo mallinfo2 malloc malloc_info malloc_stats"
+	" malloc_trim malloc_usable_size mallopt memalign mkdtemp mkostemp"
+	" mkostemp64 mkostemps mkostemps64 mkstemp mkstemp64 mkstemps"
+	" mkstemps64 mktemp mrand48 mrand48_r nrand48 nrand48_r"
+	" obstack_alloc_failed_handler obstack_free optarg opterr optind"
+	" optopt posix_memalign program_invocation_name"
+	" program_invocation_short_name putenv pvalloc qsort qsort_r"
+	" quick_exit rand rand_r random random_r realloc reallocarray realpath"
+	" regcomp regerror regexec regfree remque secure_getenv seed48"
+	" seed48_r setenv setstate setstate_r srand srand48 srand48_r srandom"
+	" srandom_r strfromd strfromf strfroml strtod strtod_l strtof strtof_l"
+	" strtoimax strtol strtol_l strtold strtold_l strtoll strtoll_l strtoq"
+	" strtoul strtoul_l strtoull strtoull_l strtoumax strtouq system"
+	" tdelete tdestroy tfind tsearch twalk twalk_r unsetenv valloc wordexp"
+	" wordfree ";
+
+/* Time. */
+static const char clock[] =
+	" __daylight __timezone __tzname adjtime adjtimex alarm asctime"
+	" asctime_r clock clock_getcpuclockid clock_getres clock_gettime"
+	" clock_nanosleep clock_settime ctime ctime_r daylight difftime ftime"
+	" futimens futimes futimesat getdate getdate_err getitimer"
+	" gettimeofday gmtime gmtime_r localtime localtime_r lutimes mktime"
+	" nanosleep setitimer settimeofday sleep strftime strftime_l strptime"
+	" thrd_sleep time timegm timelocal timer_create timer_delete"
+	" timer_getoverrun timer_gettime timer_settime timerfd_create"
+	" timerfd_gettime timerfd_settime times timespec_get timespec_getres"
+	" timezone tzname tzset ualarm usleep utime utimensat utimes ";
+
+/* Files and folders: what the kernel keeps for the process. */
+static const char files[] =
+	" __fdelt_chk __fdelt_warn __fxstat __fxstat64 __fxstatat __fxstatat64"
+	" __getcwd_chk __getwd_chk __lxstat __lxstat64 __open64_2 __open_2"
+	" __openat64_2 __openat_2 __poll_chk __ppoll_chk __pread64_chk"
+	" __pread_chk __read_chk __readlink_chk __readlinkat_chk __xmknod"
+	" __xmknodat __xstat __xstat64 access addmntent alphasort alphasort64"
+	" cfgetispeed cfgetospeed cfmakeraw cfsetispeed cfsetospeed cfsetspeed"
+	" chdir chmod chown chroot close close_range closedir closefrom"
+	" copy_file_range creat creat64 dirfd dup dup2 dup3 eaccess endmntent"
+	" euidaccess faccessat fallocate fallocate64 fanotify_init"
+	" fanotify_mark fchdir fchmod fchmodat fchown fchownat fcntl fcntl64"
+	" fdatasync fdopendir fgetxattr flistxattr flock fpathconf"
+	" fremovexattr fsetxattr fstat fstat64 fstatat fstatat64 fstatfs"
+	" fstatfs64 fstatvfs fstatvfs64 fsync ftruncate ftruncate64"
+	" fts64_children fts64_close fts64_open fts64_read fts64_set"
+	" fts_children fts_close fts_open fts_read fts_set ftw ftw64"
+	" get_current_dir_name getcwd getdents64 getmntent getmntent_r getpt"
+	" getwd getxattr grantpt hasmntopt inotify_add_watch inotify_init"
+	" inotify_init1 inotify_rm_watch ioctl isatty lchown lgetxattr link"
+	" linkat listxattr llistxattr lockf lockf64 lremovexattr lseek lseek64"
+	" lsetxattr lstat lstat64 mkdir mkdirat mkfifo mkfifoat mknod mknodat"
+	" mount name_to_handle_at nftw nftw64 open open64 open_by_handle_at"
+	" openat openat64 opendir openpty pathconf pipe pipe2 posix_fadvise"
+	" posix_fadvise64 posix_fallocate posix_fallocate64 posix_openpt pread"
+	" pread64 preadv preadv2 preadv64 preadv64v2 ptsname ptsname_r pwrite"
+	" pwrite64 pwritev pwritev2 pwritev64 pwritev64v2 read readahead"
+	" readdir readdir64 readdir64_r readdir_r readlink readlinkat readv"
+	" removexattr rewinddir rmdir scandir scandir64 scandirat scandirat64"
+	" seekdir sendfile sendfile64 setmntent setxattr splice stat stat64"
+	" statfs statfs64 statvfs statvfs64 statx symlink symlinkat sync"
+	" sync_file_range syncfs tcdrain tcflow tcflush tcgetattr tcgetpgrp"
+	" tcgetsid tcsendbreak tcsetattr tcsetpgrp tee telldir truncate"
+	" truncate64 ttyname ttyname_r umask umount umount2 unlink unlinkat"
+	" unlockpt versionsort versionsort64 vmsplice write writev ";
+
+/*
+ * Networks, and waiting for descriptors. Not inet_ntoa, whose result is the
+ * thread's, and not the resolver's older functions, whose errors are.
+ */
+static const char sockets[] =
+	" __cmsg_nxthdr __recv_chk __recvfrom_chk accept accept4 bind connect"
+	" epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_pwait2"
+	" epoll_wait ether_aton_r ether_ntoa_r eventfd eventfd_read"
+	" eventfd_write freeaddrinfo freeifaddrs gai_strerror getaddrinfo"
+	" getifaddrs getnameinfo getpeername getprotobyname_r"
+	" getprotobynumber_r getservbyname_r getservbyport_r getsockname"
+	" getsockopt htonl htons if_freenameindex if_indextoname if_nameindex"
+	" if_nametoindex in6addr_any in6addr_loopback inet_addr inet_aton"
+	" inet_lnaof inet_makeaddr inet_netof inet_network inet_ntop inet_pton"
+	" isfdtype listen ntohl ntohs poll ppoll pselect recv recvfrom"
+	" recvmmsg recvmsg select send sendmmsg sendmsg sendto setsockopt"
+	" shutdown signalfd sockatmark socket socketpair ";
+
+/*
+ * Processes, users, limits. Not setuid and its kind, nice and the scheduler's
+ * settings: for the kernel they are a thread's.
+ */
+static const char process[] =
+	" _Fork __getauxval __getgroups_chk __gethostname_chk __mq_open_2"
+	" __syslog_chk __vsyslog_chk acct brk closelog confstr endgrent"
+	" endpwent execl execle execlp execv execve execveat execvp execvpe"
+	" fexecve fork ftok get_avphys_pages get_nprocs get_nprocs_conf"
+	" get_phys_pages getauxval getdomainname getdtablesize getegid geteuid"
+	" getgid getgrent getgrgid getgrgid_r getgrnam getgrnam_r getgrouplist"
+	" getgroups gethostid gethostname getloadavg getlogin getlogin_r"
+	" getpagesize getpgid getpgrp getpid getppid getpwent getpwnam"
+	" getpwnam_r getpwuid getpwuid_r getresgid getresuid getrlimit"
+	" getrlimit64 getrusage getsid getuid madvise memfd_create mincore"
+	" mlock mlock2 mlockall mmap mmap64 mprotect mq_close mq_getattr"
+	" mq_notify mq_open mq_receive mq_send mq_setattr mq_timedreceive"
+	" mq_timedsend mq_unlink mremap msgctl msgget msgrcv msgsnd msync"
+	" munlock munlockall munmap openlog pidfd_getfd pidfd_open"
+	" pidfd_send_signal posix_madvise posix_spawn"
+	" posix_spawn_file_actions_addchdir_np"
+	" posix_spawn_file_actions_addclose"
+	" posix_spawn_file_actions_addclosefrom_np"
+	" posix_spawn_file_actions_adddup2"
+	" posix_spawn_file_actions_addfchdir_np"
+	" posix_spawn_file_actions_addopen"
+	" posix_spawn_file_actions_addtcsetpgrp_np"
+	" posix_spawn_file_actions_destroy posix_spawn_file_actions_init"
+	" posix_spawnattr_destroy posix_spawnattr_getflags"
+	" posix_spawnattr_getpgroup posix_spawnattr_getsigdefault"
+	" posix_spawnattr_getsigmask posix_spawnattr_init"
+	" posix_spawnattr_setflags posix_spawnattr_setpgroup"
+	" posix_spawnattr_setsigdefault posix_spawnattr_setsigmask"
+	" posix_spawnp prlimit prlimit64 sbrk sem_clockwait sem_close"
+	" sem_destroy sem_getvalue sem_init sem_open sem_post sem_timedwait"
+	" sem_trywait sem_unlink sem_wait semctl semget semop semtimedop"
+	" setgrent setlogmask setpgid setpgrp setpwent setrlimit setrlimit64"
+	" setsid shm_open shm_unlink shmat shmctl shmdt shmget sysconf sysinfo"
+	" syslog uname vsyslog wait wait3 wait4 waitid waitpid ";
+
+/*
+ * Signals and jumps: handlers are the process's, masks and signal stacks the
+ * thread's. raise tells its own thread, but before it returns.
+ */
+static const char signals[] =
+	" __libc_current_sigrtmax __libc_current_sigrtmin __longjmp_chk"
+	" __sigsetjmp __sysv_signal _longjmp _setjmp bsd_signal gsignal kill"
+	" killpg longjmp pause raise setjmp sigaction sigaddset sigandset"
+	" sigdelset sigemptyset sigfillset siginterrupt sigisemptyset"
+	" sigismember siglongjmp signal sigorset sigqueue sigsetjmp ssignal"
+	" sys_siglist sysv_signal ";
+
+/*
+ * Starting threads, which are none of ours; what is asked of a thread by its
+ * name. Not pthread_self, nor anything that a thread can own.
+ */
+static const char threads[] =
+	" __pthread_once __register_atfork __sched_cpualloc __sched_cpucount"
+	" __sched_cpufree call_once pthread_atfork pthread_attr_destroy"
+	" pthread_attr_getaffinity_np pthread_attr_getdetachstate"
+	" pthread_attr_getguardsize pthread_attr_getinheritsched"
+	" pthread_attr_getschedparam pthread_attr_getschedpolicy"
+	" pthread_attr_getscope pthread_attr_getstack"
+	" pthread_attr_getstacksize pthread_attr_init"
+	" pthread_attr_setaffinity_np pthread_attr_setdetachstate"
+	" pthread_attr_setguardsize pthread_attr_setinheritsched"
+	" pthread_attr_setschedparam pthread_attr_setschedpolicy"
+	" pthread_attr_setscope pthread_attr_setsigmask_np"
+	" pthread_attr_setstack pthread_attr_setstacksize pthread_clockjoin_np"
+	" pthread_create pthread_detach pthread_equal pthread_join"
+	" pthread_once pthread_timedjoin_np pthread_tryjoin_np"
+	" sched_get_priority_max sched_get_priority_min sched_yield"
+	" thrd_create thrd_detach thrd_equal thrd_join thrd_yield ";
+
+/*
+ * What compilers and linkers bring along; system calls by number, as the
+ * program's author has them under control; numbers that are too wide for the
+ * processor, which are functions of libgcc.
+ */
+static const char start[] =
+	" _ITM_deregisterTMCloneTable _ITM_registerTMCloneTable __absvdi2"
+	" __absvsi2 __absvti2 __addtf3 __addvdi3 __addvsi3 __addvti3 __ashlti3"
+	" __ashrti3 __assert __assert_fail __assert_perror_fail __bswapdi2"
+	" __bswapsi2 __chk_fail __clear_cache __clrsbdi2 __clrsbti2 __clzdi2"
+	" __clzti2 __cmpti2 __cpu_indicator_init __cpu_model __ctzdi2 __ctzti2"
+	" __cxa_at_quick_exit __cxa_atexit __cxa_finalize __divdc3 __divhc3"
+	" __divmodti4 __divsc3 __divtc3 __divtf3 __divti3 __divxc3"
+	" __dso_handle __eqhf2 __eqtf2 __extenddftf2 __extendhfdf2"
+	" __extendhfsf2 __extendhftf2 __extendhfxf2 __extendsfdf2"
+	" __extendsftf2 __extendxftf2 __ffsdi2 __ffsti2 __fixdfti __fixhfti"
+	" __fixsfti __fixtfdi __fixtfsi __fixtfti __fixunsdfdi __fixunsdfti"
+	" __fixunshfti __fixunssfdi __fixunssfti __fixunstfdi __fixunstfsi"
+	" __fixunstfti __fixunsxfdi __fixunsxfti __fixxfti __floatditf"
+	" __floatsitf __floattidf __floattihf __floattisf __floattitf"
+	" __floattixf __floatunditf __floatunsitf __floatuntidf __floatuntihf"
+	" __floatuntisf __floatuntitf __floatuntixf __fortify_fail __getf2"
+	" __gmon_start__ __gttf2 __letf2 __libc_csu_fini __libc_csu_init"
+	" __libc_single_threaded __libc_start_call_main __libc_start_main"
+	" __lshrti3 __lttf2 __modti3 __muldc3 __mulhc3 __mulsc3 __multc3"
+	" __multf3 __multi3 __mulvdi3 __mulvsi3 __mulvti3 __mulxc3 __negtf2"
+	" __negti2 __negvdi2 __negvsi2 __negvti2 __nehf2 __netf2 __paritydi2"
+	" __parityti2 __popcountdi2 __popcountti2 __powidf2 __powisf2"
+	" __powitf2 __powixf2 __stack_chk_fail __stack_chk_guard __subtf3"
+	" __subvdi3 __subvsi3 __subvti3 __truncdfhf2 __truncdfsf2 __truncsfhf2"
+	" __trunctfdf2 __trunctfhf2 __trunctfsf2 __trunctfxf2 __truncxfhf2"
+	" __ucmpti2 __udivmodti4 __udivti3 __umodti3 __unordtf2"
+	" _dl_find_object _fini _init backtrace_symbols_fd dl_iterate_phdr"
+	" dladdr gnu_get_libc_release gnu_get_libc_version ";
+
+/*
+ * All of libm but fesetround and its kind, which change the thread's control
+ * word. Here are the functions of double; those of other types have a suffix,
+ * and optimised ones __ and _finite around it.
+ */
+static const char math[] =
+	" __finite __finitef __finitel __fpclassify __fpclassifyf"
+	" __fpclassifyl __iseqsig __isinf __isinff __isinfl __isnan __isnanf"
+	" __isnanl __issignaling __signbit __signbitf __signbitl __signgam"
+	" acos acosh acospi asin asinh asinpi atan atan2 atan2pi atanh atanpi"
+	" cabs cacos cacosh canonicalize carg casin casinh catan catanh cbrt"
+	" ccos ccosh ceil cexp cimag clog clog10 compoundn conj copysign cos"
+	" cosh cospi cpow cproj creal csin csinh csqrt ctan ctanh daddl ddivl"
+	" dfmal dmull drem dsqrtl dsubl erf erfc exp exp10 exp10m1 exp2 exp2m1"
+	" expm1 fabs fadd faddl fdim fdiv fdivl ffma ffmal finite floor fma"
+	" fmax fmaximum fmaximum_mag fmaximum_mag_num fmaximum_num fmaxmag"
+	" fmin fminimum fminimum_mag fminimum_mag_num fminimum_num fminmag"
+	" fmod fmul fmull frexp fromfp fromfpx fsqrt fsqrtl fsub fsubl gamma"
+	" gamma_r gammaf_r gammal_r getpayload hypot ilogb isinf isnan j0 j1"
+	" jn ldexp lgamma lgamma_r lgammaf_r lgammal_r llogb llrint llround"
+	" log log10 log10p1 log1p log2 log2p1 logb logp1 lrint lround modf nan"
+	" nearbyint nextafter nextdown nexttoward nextup pow pow10 pown powr"
+	" remainder remquo rint rootn round roundeven rsqrt scalb scalbln"
+	" scalbn setpayload setpayloadsig signgam significand sin sincos sinh"
+	" sinpi sqrt tan tanh tanpi tgamma totalorder totalordermag trunc"
+	" ufromfp ufromfpx y0 y1 yn ";
+
+const struct import_theme import_themes[] = {
+	{ memory, sizeof(memory) - 1 },
+	{ wide, sizeof(wide) - 1 },
+	{ ctype, sizeof(ctype) - 1 },
+	{ stdio, sizeof(stdio) - 1 },
+	{ stdlib, sizeof(stdlib) - 1 },
+	{ clock, sizeof(clock) - 1 },
+	{ files, sizeof(files) - 1 },
+	{ sockets, sizeof(sockets) - 1 },
+	{ process, sizeof(process) - 1 },
+	{ signals, sizeof(signals) - 1 },
+	{ threads, sizeof(threads) - 1 },
+	{ start, sizeof(start) - 1 },
+	{ math, sizeof(math) - 1 },
+};
+const size_t import_n_themes = countof(import_themes);
+
+/* Suffixes of libm for other types than double. */
+static const char *const types[] = {
+	"", "f", "l", "f32", "f64", "f32x", "f64x", "f128"
+};
+
+/* A name of n bytes against the one at s, which ends with a blank. */
+static int
+compare(const char *name, size_t n, const char *s)
+{
+	for (size_t i = 0; i < n; i++)
+		if (name[i] != s[i])
+			return s[i] == ' ' || name[i] > s[i] ? 1 : -1;
+	return s[n] == ' ' ? 0 : -1;
+}
+
+/* Looks for it by halves; any byte leads to the name that it is part of. */
+static bool
+listed(const struct import_theme *t, const char *name, size_t n)
+{
+	size_t lo = 0, hi = t->bytes - 1;	/* both on a blank */
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		int order;
+
+		while (t->names[mid] != ' ')
+			mid--;
+		order = compare(name, n, t->names + mid + 1);
+		if (order == 0)
+			return n > 0;
+		if (order < 0) {
+			hi = mid;
+			continue;
+		}
+		do
+			mid++;
+		while (t->names[mid] != ' ');
+		lo = mid;
+	}
+	return false;
+}
+
+static bool
+begins(const char *s, const char *with)
+{
+	return strncmp(s, with, strlen(with)) == 0;
+}
+
+static bool
+ends(const char *s, size_t n, const char *with)
+{
+	size_t k = strlen(with);
+
+	return n >= k && memcmp(s + n - k, with, k) == 0;
+}
+
+static bool
+is_math(const char *s)
+{
+	const struct import_theme t = { math, sizeof(math) - 1 };
+	size_t n = strlen(s);
+
+	if (begins(s, "__") && ends(s, n, "_finite")) {
+		s += strlen("__");
+		n -= strlen("___finite");
+	}
+	for (size_t i = 0; i < countof(types); i++)
+		if (ends(s, n, types[i]) &&
+		    listed(&t, s, n - strlen(types[i])))
+			return true;
+	return false;
+}
+
+bool
+import_allowed(const char *name)
+{
+	size_t n = strlen(name);
+
+	for (size_t i = 0; i < countof(import_themes); i++)
+		if (listed(&import_themes[i], name, n))
+			return true;
+	return is_math(name) || begins(name, "weft_");
+}
+
+static bool
+one_of(const char *name, const char *const names[], size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+bool
+import_is_ours(const char *name)
+{
+	static const char *const names[] = {
+		"__errno_location", "__cxa_get_globals", "pthread_self",
+		"pthread_getattr_np"
+	};
+
+	return one_of(name, names, countof(names));
+}
+
+bool
+import_is_malloc(const char *name)
+{
+	static const char *const names[] = {
+		"aligned_alloc", "calloc", "cfree", "free", "malloc",
+		"malloc_usable_size", "memalign", "posix_memalign", "pvalloc",
+		"realloc", "reallocarray", "valloc"
+	};
+
+	return one_of(name, names, countof(names));
+}
+
+bool
+import_is_libc(const char *soname)
+{
+	return !strcmp(soname, "libc.so.6") || !strcmp(soname, "libc.so") ||
+	    begins(soname, "libc.musl-") || begins(soname, "ld-musl-");
+}
+
+/* libpthread, librt and libdl are empty, or parts of an older glibc. */
+bool
+import_library(const char *soname)
+{
+	static const char *const names[] = {
+		"libm.so.6", "libgcc_s.so.1", "libweft.so.0",
+		"libpthread.so.0", "librt.so.1", "libdl.so.2"
+	};
+
+	if (import_is_libc(soname) || begins(soname, "ld-linux"))
+		return true;
+	for (size_t i = 0; i < countof(names); i++)
+		if (!strcmp(soname, names[i]))
+			return true;
+	return false;
+}

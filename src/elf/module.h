@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A module: one loaded ELF object, the program or a shared library, as its
+ * headers in memory describe it. Nothing is read from files.
+ *
+ * It is filled in once, by an ordinary thread; from then on it is constant and
+ * signal handlers read it. It points into the object, which must stay loaded.
+ */
+#ifndef MODULE_H
+#define MODULE_H
+
+#include <elf.h>
+
+#include "defs.h"
+
+struct range { uintptr_t lo, hi; };	/* [lo, hi) */
+
+static inline bool
+range_has(const struct range *r, uintptr_t addr)
+{
+	return addr >= r->lo && addr < r->hi;
+}
+
+/* All of so many bytes from there on. */
+static inline bool
+range_holds(const struct range *r, uintptr_t addr, size_t bytes)
+{
+	return addr >= r->lo && addr <= r->hi && bytes <= r->hi - addr;
+}
+
+enum {
+	MODULE_TEXTS = 4,	/* executable segments; linkers make one */
+	MODULE_NAME = 64
+};
+
+/* A row of the sorted table: offsets from the start of .eh_frame_hdr. */
+struct fde_ref { int32_t pc, fde; };
+
+struct module {
+	char name[MODULE_NAME];	/* for people */
+	uintptr_t base;		/* what is added to addresses in the file */
+	struct range load;	/* from its first to its last segment */
+	struct range text[MODULE_TEXTS];
+	unsigned texts;
+	bool odd;		/* has something we do not understand */
+
+	/* frame tables; fdes is 0 if there is none that we can read */
+	uintptr_t eh_hdr;
+	const struct fde_ref *fde;
+	size_t fdes;
+	struct range eh_frame;	/* to the end of its segment */
+
+	/* for the dynamic linker */
+	bool interp;		/* it has one */
+	const Elf64_Dyn *dyn;
+	size_t dyns;
+	const Elf64_Sym *sym;
+	size_t syms;
+	const char *str;
+	size_t str_bytes;
+	const Elf64_Rela *rela[2];	/* for data, for calls */
+	size_t relas[2];
+
+	/* thread-local segment */
+	size_t tls_bytes, tls_align;
+};
+
+/* The main program. False if the kernel does not tell enough of it. */
+bool module_program(struct module *m);
+/* The object that this address is in: 0 or -ENOENT. Takes libc's locks. */
+int module_at(const void *addr, struct module *m);
+
+/* True if code of the module is at this address. Signal-safe. */
+bool module_has_code(const struct module *m, uintptr_t pc);
+/* The i-th library that it needs, or NULL if there are not so many. */
+const char *module_needed(const struct module *m, size_t i);
+/* A string of its dynamic linking, never NULL. */
+const char *module_string(const struct module *m, size_t offset);
+
+#endif
