@@ -5,6 +5,7 @@
 #	HARD=1		rare interleavings made common (and DEBUG)
 #	SAN=address	AddressSanitizer and UBSan (and DEBUG); SAN=thread: TSan
 #	CC=clang	another compiler
+#	CC=musl-gcc	another libc; STATIC=1: programs without shared objects
 #	ARCH=aarch64	cross-compiled, tests run under qemu-user
 #	OPT=-O0		other optimisation, also OPT="-O2 -flto"
 
@@ -27,17 +28,23 @@ ifeq ($(origin CXX),default)
 CXX	= $(if $(findstring clang,$(CC)),clang++,g++)
 endif
 OBJCOPY	= $(CROSS)objcopy
-LD_R	= $(CROSS)ld -r
+LD_R	= $(CROSS)ld -r -T src/weft.ld --force-group-allocation
 
 OPT	?= -O2
 
 # ---- variant -> flags and folder
 
+# musl-gcc has no C++.
+MUSL	:= $(if $(findstring musl,$(CC)),musl)
+ifneq ($(MUSL),)
+CXX	:=
+endif
 VARIANT := $(strip $(if $(filter $(HOST),$(ARCH)),,$(ARCH)) \
-	$(if $(findstring clang,$(CC)),clang) $(SAN) \
-	$(if $(HARD),hard) $(if $(DEBUG),debug) \
+	$(if $(findstring clang,$(CC)),clang) $(MUSL) $(SAN) \
+	$(if $(HARD),hard) $(if $(DEBUG),debug) $(if $(STATIC),static) \
 	$(subst -,,$(filter-out -O2,$(OPT))))
 EMPTY	:=
+COMMA	:= ,
 B	:= build$(if $(VARIANT),/$(subst $(EMPTY) $(EMPTY),-,$(VARIANT)))
 
 CFLAGS	?= $(OPT) -g
@@ -58,6 +65,8 @@ SANFLAGS = -fsanitize=thread
 RUN	= env TSAN_OPTIONS=atexit_sleep_ms=0 setarch -R
 endif
 
+LINK	= $(if $(STATIC),-static -Wl$(COMMA)-u$(COMMA)__errno_location)
+
 # -iquote and not -I: sched.h and friends must not hide the system's.
 ROOMS	= base os arch arch/$(ARCH) elf mem work sched wait observe
 QUOTE	= $(ROOMS:%=-iquote src/%) -iquote include
@@ -67,19 +76,38 @@ COMMON	= -std=gnu11 $(WARN) $(DEFS) $(SANFLAGS) -pthread $(CLASH)
 # inlined into code that keeps thread-local addresses.
 LIBFLAGS = $(COMMON) $(QUOTE) -fPIC -fvisibility=hidden -fno-lto \
 	-fcf-protection=none
+# Every instruction that may run while the library holds something must be in
+# its own sections: no stubs of the linker, no helpers of the compiler.
+LIBFLAGS += -fno-plt
+# Ping-pong takes 58 ns so, and 61 with functions where they happen to lie.
+LIBFLAGS += -falign-functions=32
 ifneq ($(ARCH),x86_64)
 LIBFLAGS := $(filter-out -fcf-protection=none,$(LIBFLAGS))
+endif
+ifeq ($(ARCH),aarch64)
+LIBFLAGS += -mno-outline-atomics
 endif
 
 SRC	= $(filter-out src/arch/%,$(wildcard src/*/*.c))
 ASM	= $(wildcard src/arch/$(ARCH)/*.S)
 OBJ	= $(SRC:src/%.c=$(B)/obj/%.o) $(ASM:src/%.S=$(B)/obj/%.o)
 
+ALL	= $(B)/all.o
 LIBA	= $(B)/libweft.a
 LIBSO	= $(B)/libweft.so
+CHECKSA	= $(B)/libweft-checks.a
 TESTS	= $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/*/*.c)) \
 	$(if $(shell command -v $(CXX)),\
 	$(patsubst tests/%.cc,$(B)/tests/%,$(wildcard tests/*/*.cc)))
+# These look for libc's own functions at run time, or at what a program with
+# shared libraries is made of.
+ifneq ($(STATIC),)
+TESTS	:= $(filter-out %/api/denied %/api/rounding %/unit/nothreads \
+	%/api/allowed %/api/explained %/api/endless_audited %/unit/audited \
+	%/unit/unwound %/unit/held,$(TESTS))
+endif
+# These are run by `make torture`.
+TESTS	:= $(filter-out $(B)/tests/torture/%,$(TESTS))
 EXAMPLES = $(patsubst examples/%.c,$(B)/examples/%,$(wildcard examples/*.c))
 BENCH	= $(B)/bench/weft-bench
 
@@ -87,7 +115,7 @@ BENCH	= $(B)/bench/weft-bench
 Q	= $(if $(V),,@)
 say	= @$(if $(V),true,printf '  %-7s %s\n' $(1) $@)
 
-all: $(LIBA) $(LIBSO) $(EXAMPLES) $(BENCH) $(B)/weft.pc
+all: $(LIBA) $(LIBSO) $(CHECKSA) $(EXAMPLES) $(BENCH) $(B)/weft.pc
 
 # ---- the library
 
@@ -101,52 +129,80 @@ $(B)/obj/%.o: src/%.S
 	$(call say,CC)
 	$(Q)$(CC) $(LIBFLAGS) -c -o $@ $<
 
-# One relocatable object whose hidden names are made local, so that short
-# internal names cannot collide with a program's.
-$(B)/weft.o: $(OBJ)
+# All objects in one, and all code in one section (see the script).
+$(ALL): src/weft.ld $(OBJ)
 	$(call say,LD)
-	$(Q)$(LD_R) -o $@ $^
-	$(Q)$(OBJCOPY) --localize-hidden $@
+	$(Q)$(LD_R) -o $@ $(OBJ)
+
+# The same with hidden names made local, so that short internal names cannot
+# collide with a program's.
+$(B)/weft.o: $(ALL)
+	$(Q)$(OBJCOPY) --localize-hidden $< $@
 
 $(LIBA): $(B)/weft.o
 	$(Q)rm -f $@ && ar rcs $@ $<
 
-$(LIBSO): $(OBJ) src/weft.map
+$(LIBSO): $(ALL) src/weft.map
 	$(call say,CC)
 	$(Q)$(CC) -shared $(SANFLAGS) -pthread -Wl,-soname,libweft.so.$(SO_MAJOR) \
 	    -Wl,--version-script=src/weft.map -Wl,-z,now -Wl,-z,noexecstack \
-	    $(if $(SAN),,-Wl,-z,defs) -o $@.$(SO_MAJOR) $(OBJ)
+	    $(if $(SAN),,-Wl,-z,defs) -o $@.$(SO_MAJOR) $(ALL)
 	$(Q)ln -sf libweft.so.$(SO_MAJOR) $@
 
+# Checks that the compiler puts into programs (see checks/checks.c), and the
+# flags that ask for them. clang leaves out loops that it has seen no way out
+# of, unless it is told not to; gcc does not know how to be told.
+CHECKS	= -fsanitize-coverage=trace-pc
+CHECKS_CLANG = -fsanitize-coverage=bb,no-prune
+
+$(B)/obj/checks.o: checks/checks.c
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(filter-out -fsanitize-coverage% -finstrument-%,$(CFLAGS)) \
+	    $(COMMON) -Iinclude -fPIC -fno-lto -MMD -MP -c -o $@ $<
+
+$(CHECKSA): $(B)/obj/checks.o
+	$(Q)rm -f $@ && ar rcs $@ $<
+
+# Writes both files.
 $(B)/weft.pc: Makefile FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' 'prefix=$(PREFIX)' 'Name: weft' \
 	    'Description: goroutines for C' 'Version: $(VERSION)' \
 	    'Cflags: -I$${prefix}/include -pthread $(CLASH)' \
-	    'Libs: -L$${prefix}/lib -lweft -pthread' > $@
+	    'Libs: -L$${prefix}/lib -lweft -pthread' \
+	    'Libs.private: -Wl,-u,__errno_location' > $@
+	@printf '%s\n' 'prefix=$(PREFIX)' 'clang=$(CHECKS_CLANG)' \
+	    'Name: weft-checks' \
+	    'Description: places to let other goroutines run, by the compiler' \
+	    'Version: $(VERSION)' 'Requires: weft = $(VERSION)' \
+	    'Cflags: $(CHECKS)' \
+	    'Libs: -L$${prefix}/lib -lweft-checks' > $(B)/weft-checks.pc
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/include/weft \
 	    $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	install -m 644 include/weft.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 include/weft/*.h $(DESTDIR)$(PREFIX)/include/weft
-	install -m 644 $(LIBA) $(DESTDIR)$(PREFIX)/lib
+	install -m 644 $(LIBA) $(CHECKSA) $(DESTDIR)$(PREFIX)/lib
 	install -m 755 $(LIBSO).$(SO_MAJOR) $(DESTDIR)$(PREFIX)/lib
 	ln -sf libweft.so.$(SO_MAJOR) $(DESTDIR)$(PREFIX)/lib/libweft.so
-	install -m 644 $(B)/weft.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	install -m 644 $(B)/weft.pc $(B)/weft-checks.pc \
+	    $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	install -d $(DESTDIR)$(PREFIX)/lib/cmake/weft
 	for f in weft-config weft-config-version; do \
-	    sed 's/@VERSION@/$(VERSION)/; s/@SO_MAJOR@/$(SO_MAJOR)/' \
+	    sed -e 's/@VERSION@/$(VERSION)/; s/@SO_MAJOR@/$(SO_MAJOR)/' \
+	    -e 's/@CHECKS@/$(CHECKS)/; s/@CHECKS_CLANG@/$(CHECKS_CLANG)/' \
 	    cmake/$$f.cmake.in \
 	    > $(DESTDIR)$(PREFIX)/lib/cmake/weft/$$f.cmake; done
 
 # ---- programs
 
-USER	= $(COMMON) -Iinclude -iquote tests $(CFLAGS) -MMD -MP
+USER	= $(COMMON) -Iinclude -iquote tests $(CFLAGS) -MMD -MP $(LINK)
 T	= tests/t.c
 
 # unit tests open a room by its header, so they see hidden names
-$(B)/tests/unit/%: tests/unit/%.c $(T) $(OBJ)
+$(B)/tests/unit/%: tests/unit/%.c $(T) $(ALL)
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(USER) $(QUOTE) -fPIC -o $@ $(filter-out %.h,$^)
@@ -156,13 +212,48 @@ $(B)/tests/%: tests/%.c $(T) $(LIBA)
 	$(call say,CC)
 	$(Q)$(CC) $(USER) -o $@ $(filter-out %.h,$^)
 
+$(B)/tests/api/checked_loop: $(CHECKSA)
+$(B)/tests/api/checked_loop: USER += $(CHECKS) \
+	$(if $(findstring clang,$(CC)),$(CHECKS_CLANG))
+
 $(B)/tests/%: tests/%.cc $(T) $(LIBA)
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(USER) -c -o $@.t.o $(T)
 	$(call say,CXX)
 	$(Q)$(CXX) -std=c++17 -Wall -Wextra -Werror $(DEFS) $(SANFLAGS) -pthread \
-	    -Iinclude -iquote tests $(CFLAGS) -o $@ $< $@.t.o $(LIBA)
+	    -Iinclude -iquote tests $(CFLAGS) $(LINK) -o $@ $< $@.t.o $(LIBA)
+
+# Torture programs: the same works with different mains; see tests/torture.
+# A sanitizer's build has no signals, so only one of them.
+TORTURED = $(B)/torture/obj
+FRAME	= $(patsubst %,$(TORTURED)/%.o,frame cpu_work libc_work weft_work \
+	$(ARCH)/registers)
+TORTURE	= $(addprefix $(B)/torture/,$(if $(SAN)$(STATIC),,passes own_malloc \
+	$(if $(shell command -v $(CXX)),throws)) fails)
+
+$(TORTURED)/%.o: tests/torture/%.c
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(USER) -iquote tests/torture -iquote src/arch/$(ARCH) \
+	    $(if $(STATIC),-DTORTURE_STATIC) -c -o $@ $<
+
+$(TORTURED)/%.o: tests/torture/%.cc
+	@mkdir -p $(@D)
+	$(call say,CXX)
+	$(Q)$(CXX) -std=c++17 -Wall -Wextra -Werror $(DEFS) $(SANFLAGS) -pthread \
+	    -Iinclude -iquote tests -iquote tests/torture $(CFLAGS) -MMD -MP \
+	    -c -o $@ $<
+
+$(B)/torture/fails: $(TORTURED)/thread_work.o
+$(B)/torture/throws: LINKER = $(CXX)
+$(B)/torture/%: $(TORTURED)/%.o $(FRAME) $(LIBA)
+	$(call say,LD)
+	$(Q)$(or $(LINKER),$(CC)) $(SANFLAGS) -pthread $(LINK) -o $@ \
+	    $(filter-out %.a,$^) $(LIBA)
+
+-include $(wildcard $(TORTURED)/*.d $(TORTURED)/*/*.d)
+.PRECIOUS: $(TORTURED)/%.o
 
 $(B)/examples/%: examples/%.c $(LIBA)
 	@mkdir -p $(@D)
@@ -174,7 +265,7 @@ $(B)/bench/weft-bench: $(wildcard bench/*.c) $(LIBA)
 	$(call say,CC)
 	$(Q)$(CC) $(USER) -iquote bench -o $@ $(filter %.c %.a,$^)
 
--include $(OBJ:.o=.d) $(TESTS:=.d) $(EXAMPLES:=.d) $(BENCH).d
+-include $(OBJ:.o=.d) $(B)/obj/checks.d $(TESTS:=.d) $(EXAMPLES:=.d) $(BENCH).d
 
 # ---- doing things
 
@@ -185,12 +276,26 @@ test: all $(TESTS)
 	@RUN="$(RUN)" CC="$(CC)" B="$(B)" prove $(PROVEFLAGS) \
 	    $(if $(RUN),--exec '$(RUN)') $(TESTS)
 
+# A minute with the default. The plain build runs the static program, too.
+SECONDS_EACH ?= 1
+
+torture: $(TORTURE) $(if $(VARIANT),,torture-static)
+	RUN="$(RUN)" tests/torture/run $(SECONDS_EACH) $(TORTURE)
+
+torture-static:
+	@if command -v musl-gcc > /dev/null; \
+	    then $(MAKE) CC=musl-gcc STATIC=1 torture; \
+	    else echo "torture: no musl-gcc: no static program"; fi
+
 lint: all
 	tools/lint/layers
 	tools/lint/names
 	tools/lint/atomics
 	tools/lint/size
 	tools/lint/exports $(LIBA) $(LIBSO)
+
+models:
+	models/check
 
 bench: $(BENCH) peers
 	B=$(B) bench/run $(BENCHFLAGS)
@@ -202,5 +307,5 @@ include bench/peers.mk
 
 FORCE:
 
-.PHONY: all demo test lint bench install clean
+.PHONY: all demo test torture torture-static models lint bench install clean
 .DELETE_ON_ERROR:

@@ -42,6 +42,7 @@
 #ifndef WEFT_H
 #define WEFT_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -57,8 +58,11 @@ extern "C" {
 
 /*
  * Zero means default. The environment comes second, this struct first:
- * WEFT_PROCS, WEFT_MAX_THREADS, WEFT_STACK (bytes), numbers, fill in what is
- * zero here.
+ * WEFT_PROCS, WEFT_MAX_THREADS, WEFT_STACK (bytes), WEFT_PREEMPT_SIGNAL,
+ * WEFT_MAX_LOOSE, numbers, fill in what is zero here. For tests:
+ * WEFT_SLICE_US=n makes a time slice n microseconds long, and ends it whether
+ * others wait or not; WEFT_MIGRATE=1 moves a goroutine to another thread in
+ * every call of this library.
  */
 typedef struct weft_config {
 	int procs;		/* how many goroutines run at the same time,
@@ -67,6 +71,10 @@ typedef struct weft_config {
 	int max_threads;	/* threads weft may make; default 10000 */
 	size_t stack;		/* usable bytes of a goroutine's stack; default
 				 * 192 KiB; 4 KiB .. 1 GiB - 64 KiB */
+	int preempt_signal;	/* default SIGURG; -1: no signals are sent */
+	int max_loose;		/* goroutines that may compute without a
+				 * processor; default max(64, 4 * procs); -1:
+				 * none */
 } weft_config;
 
 /*
@@ -78,7 +86,8 @@ typedef struct weft_config {
  * A process has one runtime, once. Returns -EBUSY while it runs (also from a
  * goroutine), -EALREADY after it ended, -EINVAL for a configuration that is
  * out of range, -ENOMEM or -EAGAIN if memory or the first thread is refused,
- * -ENOTSUP on a kernel whose pages are not 4 KiB.
+ * -ENOTSUP on a kernel whose pages are not 4 KiB, -ENOSYS on one without
+ * membarrier(2).
  * The main goroutine's stack is that of a C main, nearly 8 MiB, or what
  * weft_config.stack says if that is more.
  */
@@ -566,5 +575,6 @@ void weft_dump(void);
 
 #include "weft/go.h"
 #include "weft/case.h"
+#include "weft/threads.h"
 
 #endif /* WEFT_H */

@@ -26,7 +26,7 @@ add(weft_stats *out, const struct pstats *s)
 static void
 add_all(weft_stats *out)
 {
-	out->spawned += a_load_relaxed(&sched.spawned_any);
+	add(out, &sched.any);
 	for (uint32_t i = 0; i < PROCS_MAX && p_at(i); i++)
 		add(out, &p_at(i)->stats);
 }

@@ -32,6 +32,7 @@
 
 #include "fatal.h"
 #include "sched.h"
+#include "sysmon.h"
 
 struct timers alarm_common = TIMERS_INIT;
 
@@ -62,6 +63,7 @@ over(void)
 bool
 alarm_run(struct timers *h)
 {
+	struct m *mp = m_self();
 	struct glist woken = {0};
 	int64_t now;
 	bool some;
@@ -75,7 +77,10 @@ alarm_run(struct timers *h)
 	a_add_sc(&firing, 1);
 	timers_run(h, now, &woken);
 	some = woken.n > 0;
-	sched_ready_list(&woken);
+	if (mp && m_p(mp))
+		sched_ready_list(&woken);
+	else
+		sched_ready_urgent(&woken);
 	a_add_sc(&firing, -1u);		/* sc: the same */
 	return some;
 }
@@ -143,32 +148,45 @@ alarm_pending(void)
 
 /* ---- setting ---- */
 
+/* The heap to set a timer in; between begin and end it is not retired. */
 static struct timers *
-own_heap(void)
+set_begin(struct m *mp, uint32_t *was)
 {
-	struct m *mp = m_self();
-
-	return mp && mp->pp ? &mp->pp->timers : &alarm_common;
+	if (!mp)
+		return &alarm_common;
+	*was = rt_enter(mp);
+	return m_p(mp) ? &m_p(mp)->timers : &alarm_common;
 }
 
+/* `earlier` is what work/timer.h says of it. 0 or -errno. */
 static int
-announce_if(int earlier, int64_t when)
+set_end(struct m *mp, uint32_t was, int earlier, int64_t when)
 {
 	if (earlier > 0)
 		alarm_announce(when);
+	if (mp)
+		rt_leave(mp, was);
 	return earlier < 0 ? earlier : 0;
 }
 
 int
 alarm_try_set(struct timer *t, int64_t when)
 {
-	return announce_if(timers_add(own_heap(), t, when), when);
+	struct m *mp = m_self();
+	uint32_t was = 0;
+	struct timers *h = set_begin(mp, &was);
+
+	return set_end(mp, was, timers_add(h, t, when), when);
 }
 
 int
-alarm_reset(struct timer *t, int64_t when, int64_t period, bool *was)
+alarm_reset(struct timer *t, int64_t when, int64_t period, bool *prior)
 {
-	return announce_if(timers_set(own_heap(), t, when, period, was), when);
+	struct m *mp = m_self();
+	uint32_t was = 0;
+	struct timers *h = set_begin(mp, &was);
+
+	return set_end(mp, was, timers_set(h, t, when, period, prior), when);
 }
 
 noreturn static cold void
@@ -187,9 +205,11 @@ alarm_set(struct timer *t, int64_t when)
 void
 alarm_set_g(struct g *gp, int64_t when)
 {
-	int earlier = timers_add_g(own_heap(), gp, when);
+	struct m *mp = m_self();
+	uint32_t was = 0;
+	struct timers *h = set_begin(mp, &was);
 
-	if (unlikely(announce_if(earlier, when) != 0))
+	if (unlikely(set_end(mp, was, timers_add_g(h, gp, when), when) != 0))
 		die_of_memory();
 }
 
@@ -213,9 +233,13 @@ announce_slow(void)
 void
 alarm_announce(int64_t when)
 {
-	/* sc: pairs with idle_rest; the time was published with sc before */
-	if (when == NEVER_NS || !a_load_sc(&sched.n_idle_p))
+	if (when == NEVER_NS)
 		return;
+	/* sc: pairs with idle_rest; the time was published with sc before */
+	if (!a_load_sc(&sched.n_idle_p)) {
+		sysmon_alarm(when);
+		return;
+	}
 	/* sc: pairs with alarm_watch */
 	if (when < (int64_t)a_load_sc(&sched.watch_until))
 		announce_slow();

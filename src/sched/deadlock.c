@@ -2,7 +2,8 @@
 /*
  * Everyone is asleep: report and die, if nobody is left who could wake one.
  *
- * All Ps being idle means that no goroutine runs or can run. A thread that is
+ * All Ps being idle, and no M running a goroutine without one, means that no
+ * goroutine runs or can run. A thread that is
  * none of ours still might spawn or wake one, so with any such thread in the
  * process silence is not proof. A thread that ends is seen for a moment after
  * it has been joined, so who is in doubt asks again a few times within a tenth
@@ -22,8 +23,11 @@ enum { SANITIZER_THREADS = 1 };
 enum { SANITIZER_THREADS = 0 };
 #endif
 
+/* The one that waits in weft_run, and the monitor. */
+enum { OTHERS = 2 };
+
 /*
- * Threads that are neither Ms nor the one that waits in weft_run. Asking takes
+ * Threads that are neither Ms nor one of these. Asking takes
  * some ten microseconds, on the way to sleep when all are asleep. sched.lock
  * held: n_m is exact.
  */
@@ -32,7 +36,7 @@ foreign_threads(void)
 {
 	int n = os_thread_count();
 
-	return n < 0 || (uint32_t)n > sched.n_m + 1 + SANITIZER_THREADS;
+	return n < 0 || (uint32_t)n > sched.n_m + OTHERS + SANITIZER_THREADS;
 }
 
 /* sched.lock held. *gen is how often a P has left the idle list. */
@@ -42,6 +46,7 @@ all_asleep(uint64_t *gen)
 	*gen = sched.idle_gen;
 	return !a_load_relaxed(&sched.stopping) &&
 	    a_load_relaxed(&sched.n_idle_p) == a_load_relaxed(&sched.procs) &&
+	    !a_load_relaxed(&sched.n_off[OFF_NOT]) &&
 	    sched.globq.list.n == 0;
 }
 

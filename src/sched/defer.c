@@ -43,13 +43,20 @@ record_put(struct defer *d)
 	lock_drop(&lock);
 }
 
+void
+defer_forked(void)
+{
+	lock = (struct lock)LOCK_INIT(RANK_GFREE);
+	free_defers = NULL;
+}
+
 public int
 weft_defer(void (*fn)(void *arg), void *arg)
 {
 	struct m *mp = m_self();
 	struct defer *d;
 
-	if (!mp || !mp->curg)
+	if (!mp || !m_g(mp))
 		fatal("weft_defer: not on a goroutine");
 	if (!fn)
 		fatal("weft_defer: null function");
@@ -58,13 +65,13 @@ weft_defer(void (*fn)(void *arg), void *arg)
 		return -ENOMEM;
 	d->fn = fn;
 	d->arg = arg;
-	d->next = mp->curg->defers;
-	mp->curg->defers = d;
+	d->next = m_g(mp)->defers;
+	m_g(mp)->defers = d;
 	return 0;
 }
 
 /* A deferred call may defer, and may call weft_exit: each is off first. */
-void
+calls_out void
 defer_run(struct g *gp)
 {
 	while (gp->defers) {

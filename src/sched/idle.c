@@ -45,6 +45,7 @@
 #include "alarm.h"
 #include "fatal.h"
 #include "hard.h"
+#include "sysmon.h"
 
 enum { NAP_NS = 30 * 1000 };
 
@@ -62,26 +63,44 @@ p_idle_put(struct p *pp)
 	a_add_sc(&sched.n_idle_p, 1);	/* sc: pairs with idle_wake */
 }
 
+/* sched.lock held. */
+static struct p *
+idle_get(struct p *pp)
+{
+	uint64_t bit = UINT64_C(1) << pp->id % 64;
+
+	check(pp->state == P_IDLE);
+	pp->state = P_RUNNING;
+	sched.idle_gen++;
+	/* sc: pairs with idle_wake, which may find none now */
+	a_and_sc(&sched.idle_mask[pp->id / 64], ~bit);
+	a_add_sc(&sched.n_idle_p, -1u);	/* sc: the same */
+	if (unlikely(sysmon_asleep()))
+		sysmon_wake();
+	return pp;
+}
+
 struct p *
 p_idle_get(void)
 {
 	check(lock_held(&sched.lock));
 	for (uint32_t w = 0; w < MASK_WORDS; w++) {
 		uint64_t bits = a_load_relaxed(&sched.idle_mask[w]);
-		struct p *pp;
 
-		if (!bits)
-			continue;
-		pp = p_at(w * 64 + (uint32_t)__builtin_ctzll(bits));
-		check(pp->state == P_IDLE);
-		pp->state = P_RUNNING;
-		sched.idle_gen++;
-		/* sc: pairs with idle_wake, which may find none now */
-		a_and_sc(&sched.idle_mask[w], ~(bits & -bits));
-		a_add_sc(&sched.n_idle_p, -1u);	/* sc: the same */
-		return pp;
+		if (bits)
+			return idle_get(p_at(w * 64 +
+			    (uint32_t)__builtin_ctzll(bits)));
 	}
 	return NULL;
+}
+
+struct p *
+p_idle_get_near(struct p *near)
+{
+	check(lock_held(&sched.lock));
+	if (near && near->state == P_IDLE)
+		return idle_get(near);
+	return p_idle_get();
 }
 
 bool
@@ -150,6 +169,21 @@ idle_stop_spinning(struct m *mp)
 /* ---- waking ---- */
 
 /*
+ * Not before the P is idle and its work is queued: the monitor would look,
+ * find nothing that it could do, and forget it.
+ */
+void
+idle_starved(void)
+{
+	check(lock_held(&sched.lock));
+	a_store_relaxed(&sched.starved, 1);
+	if (sysmon_asleep())
+		sysmon_wake();
+	else
+		sysmon_hint();
+}
+
+/*
  * Gives back what a start that came to nothing had taken. Others relied on
  * the spinner we had counted: we look in its place, if there is an M now that
  * could do the work. (If not, every M has a P or is about to get one, and
@@ -165,6 +199,7 @@ start_failed(struct p *pp)
 		last = world_stopped(pp);
 	} else {
 		p_idle_put(pp);
+		idle_starved();
 		look = !list_empty(&sched.idle_m);
 	}
 	/* sc: pairs with idle_wake; under the lock: see the head */
@@ -195,9 +230,18 @@ idle_wake_slow(void)
 		return;
 	}
 	mp = m_idle_get();
+	if (!mp && (mp = pin_take_first())) {
+		/* sc: under the lock: see the head. It does not spin. */
+		a_add_sc(&sched.n_spinning, -1u);
+		lock_drop(&sched.lock);
+		m_start(mp, pp, false);
+		idle_wake_if_work();
+		return;
+	}
 	lock_drop(&sched.lock);
-	if (self_m && self_m->pp)
-		a_bump(&self_m->pp->stats.wakes, 1);
+	/* Who has a P is inside. */
+	if (self_m && a_load_relaxed(&self_m->inside) && m_p(self_m))
+		a_bump(&m_p(self_m)->stats.wakes, 1);
 	if (m_start(mp, pp, true) != 0)
 		start_failed(pp);
 }
@@ -213,8 +257,7 @@ give_up(struct m *mp)
 	lock_take(&sched.lock);
 	rest = !a_load_relaxed(&sched.stopping) && !sched.globq.list.n;
 	if (rest) {
-		p_idle_put(mp->pp);
-		mp->pp = NULL;
+		p_idle_put(m_release(mp));
 		m_idle_put(mp);
 	}
 	lock_drop(&sched.lock);
@@ -251,7 +294,7 @@ activity(struct m *mp)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < procs; i++)
-		if (p_at(i) != mp->pp)
+		if (p_at(i) != m_p(mp))
 			sum += a_load_relaxed(&p_at(i)->stats.switches);
 	return sum;
 }
@@ -284,6 +327,14 @@ nap(struct m *mp)
 	return true;
 }
 
+/* All Ps are idle: is that the end? */
+static void
+ask_if_dead(struct m *mp)
+{
+	if (a_load_relaxed(&sched.n_idle_p) == a_load_relaxed(&sched.procs))
+		mp->doubts = deadlock_check() ? DOUBTS : 0;
+}
+
 bool
 idle_rest(struct m *mp)
 {
@@ -300,9 +351,37 @@ idle_rest(struct m *mp)
 		 * are busy. While we were counted others relied on us to look.
 		 */
 		idle_wake();
-	} else if (a_load_relaxed(&sched.n_idle_p) ==
-	    a_load_relaxed(&sched.procs)) {
-		mp->doubts = deadlock_check() ? DOUBTS : 0;
+	} else {
+		ask_if_dead(mp);
 	}
+	return m_sleep(mp);
+}
+
+/*
+ * Whatever it left behind was put on a queue, and announced, before: so it
+ * need not look. But there may be an idle P, and it is awake.
+ */
+bool
+idle_rest_loose(struct m *mp)
+{
+	struct p *pp = NULL;
+
+	lock_take(&sched.lock);
+	loose_uncount(mp);
+	if (a_load_relaxed(&sched.stopping) & STOP_ENDED) {
+		lock_drop(&sched.lock);
+		m_halt();
+	}
+	if (!a_load_relaxed(&sched.stopping) && sched.globq.list.n && !mp->shun)
+		pp = p_idle_get_near(mp->old_p);
+	if (!pp)
+		m_idle_put(mp);
+	mp->shun = false;
+	lock_drop(&sched.lock);
+	if (pp) {
+		m_acquire(mp, pp);
+		return true;
+	}
+	ask_if_dead(mp);
 	return m_sleep(mp);
 }

@@ -49,7 +49,7 @@ ending_push(struct g *gp, struct ending *e)
 }
 
 /* The ending stays in the list until it is done: its steps may come back. */
-void
+calls_out void
 ending_run(struct g *gp)
 {
 	struct ending *e, *next;
@@ -72,7 +72,7 @@ current(void)
 {
 	struct m *mp = m_self();
 
-	return mp ? mp->curg : NULL;
+	return mp ? m_g(mp) : NULL;
 }
 
 /* Takes the value at that link off, and gives its record back. */
@@ -88,7 +88,7 @@ unlink_local(struct locals *t, struct local **at)
 }
 
 /* A step of the end: destroys the oldest value. */
-static bool
+calls_out static bool
 destroy_one(struct ending *e)
 {
 	struct locals *t = container_of(e, struct locals, ending);

@@ -10,6 +10,7 @@
 #include "m.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "alarm.h"
 #include "fatal.h"
@@ -17,11 +18,33 @@
 #include "slab.h"
 
 enum {
-	M_STACK_BYTES = 256 * 1024
+	M_STACK_BYTES = 256 * 1024,
+	M_NEW = offsetof(struct m, carried)	/* what is before outlives it */
 };
 #define DECAY_NS (INT64_C(1000000000))
 
 static struct slab slab = SLAB_INIT(struct m);
+
+struct each {
+	void (*fn)(struct m *mp, void *arg);
+	void *arg;
+};
+
+static void
+each_record(void *rec, void *each)
+{
+	const struct each *e = each;
+
+	e->fn(rec, e->arg);
+}
+
+void
+m_each(void (*fn)(struct m *mp, void *arg), void *arg)
+{
+	struct each e = { fn, arg };
+
+	slab_each(&slab, each_record, &e);
+}
 
 /* ---- the idle list: sched.lock held ---- */
 
@@ -29,7 +52,7 @@ void
 m_idle_put(struct m *mp)
 {
 	check(lock_held(&sched.lock));
-	check(!mp->idle.next && !mp->pp);
+	check(!mp->idle.next && !m_p(mp));
 	/* Newest first: the warmest one is woken first. */
 	mp->idle.next = sched.idle_m.next;
 	mp->idle.prev = &sched.idle_m;
@@ -73,8 +96,24 @@ m_idle_get(void)
 void
 m_acquire(struct m *mp, struct p *pp)
 {
-	check(!mp->pp && pp->state == P_RUNNING);
-	mp->pp = pp;
+	check(!m_p(mp) && pp->state == P_RUNNING);
+	check(a_load_relaxed(&mp->inside));
+	pp->solo = mp->pinned != NULL;
+	if (unlikely(pp->solo))
+		pp->fair_at = 0;
+	a_store_relaxed(&mp->pp, pp);
+	a_store_rel(&pp->mp, mp);	/* pairs with the monitor */
+}
+
+struct p *
+m_release(struct m *mp)
+{
+	struct p *pp = m_p(mp);
+
+	check(a_load_relaxed(&mp->inside));
+	a_store_relaxed(&pp->mp, NULL);
+	a_store_relaxed(&mp->pp, NULL);
+	return pp;
 }
 
 /* Slept long. True if it is off the list, no longer counted, and may end. */
@@ -231,12 +270,30 @@ record_put(struct m *mp)
 	lock_drop(&sched.lock);
 }
 
+/* Its pinned goroutine has ended, and so does the thread: on g0. */
+static void
+end_pinned(struct m *mp)
+{
+	struct p *pp = m_p(mp) ? m_release(mp) : NULL;
+
+	lock_take(&sched.lock);
+	loose_uncount(mp);
+	sched.n_m--;
+	lock_drop(&sched.lock);
+	if (pp)
+		p_hand_off(pp);
+}
+
 static void *
 m_main(void *arg)
 {
 	struct m *mp = arg;
 
 	self()->mp = mp;
+	mp->tid = os_thread_id();
+	carry_find(&mp->carried);
+	os_thread_bounds(&mp->own_lo, &mp->own_hi);
+	os_sigmask_set(sched.sigmask);
 	os_thread_precise_sleep();
 	frame_reset_fpctl();
 	if (os_sigstack_install(&mp->sigstack) != 0)
@@ -247,29 +304,12 @@ m_main(void *arg)
 	mp->nextp = NULL;
 	mp->spinning = mp->nextspin;
 	sched_loop(mp);
+	if (mp->ends)
+		end_pinned(mp);
 	os_sigstack_remove(&mp->sigstack);
 	self()->mp = NULL;
 	record_put(mp);
 	return NULL;
-}
-
-/* Counts one more thread, or dies: a program at its limit needs to know. */
-static int
-count_thread(void)
-{
-	int id;
-	bool ok;
-
-	lock_take(&sched.lock);
-	id = sched.next_m_id++;
-	ok = sched.n_m < sched.max_m;
-	sched.n_m += ok;
-	lock_drop(&sched.lock);
-	if (!ok)
-		fatal("thread limit reached: %u threads in use, and another "
-		    "is needed (weft_config.max_threads, WEFT_MAX_THREADS)",
-		    sched.max_m);
-	return id;
 }
 
 static void
@@ -280,16 +320,60 @@ uncount_thread(void)
 	lock_drop(&sched.lock);
 }
 
+/* At its limit a program goes on with what it has, but should know. */
+static cold void
+say_limit(void)
+{
+	static a32 said;
+
+	if (a_cas_relaxed(&said, 0, 1))
+		say("weft: warning: all %u threads are in use: goroutines "
+		    "wait until one is free (weft_config.max_threads, "
+		    "WEFT_MAX_THREADS)\n", sched.max_m);
+}
+
+/* Counts one more thread: its id, or -EAGAIN if there are enough. */
+static int
+count_thread(void)
+{
+	int id = -EAGAIN;
+
+	lock_take(&sched.lock);
+	if (sched.n_m < sched.max_m) {
+		id = sched.next_m_id++;
+		sched.n_m++;
+	}
+	lock_drop(&sched.lock);
+	if (id < 0)
+		say_limit();
+	return id;
+}
+
 static cold int
 m_new(struct p *pp, bool spin)
 {
-	struct m *mp = record_get();
+	struct m *mp, *me = m_self();
 	int err, id;
 
-	if (!mp)
-		return -ENOMEM;
+	/*
+	 * What a new thread inherits (affinity, priority, namespaces) must not
+	 * be what a goroutine pinned its thread for. The monitor does it.
+	 */
+	if (me && me->pinned)
+		return -EAGAIN;
 	id = count_thread();
-	*mp = (struct m){ .id = id, .nextp = pp, .nextspin = spin };
+	if (id < 0)
+		return id;
+	mp = record_get();
+	if (!mp) {
+		uncount_thread();
+		return -ENOMEM;
+	}
+	memset((char *)mp + M_NEW, 0, sizeof *mp - M_NEW);
+	a_store_relaxed(&mp->inside, 1);
+	mp->id = id;
+	mp->nextp = pp;
+	mp->nextspin = spin;
 	err = os_thread_start(m_main, mp, M_STACK_BYTES);
 	if (err) {
 		uncount_thread();

@@ -6,9 +6,13 @@
  * An M is in one of these places:
  *
  *	running		has a P and a curg
+ *	loose		has a curg that runs on without a P, which was taken
+ *			or given up: see retake.h; at a call that needs one it
+ *			becomes running or idle again
  *	looking		has a P, on g0; `spinning` if it is counted as such
  *	idle		no P, on the idle list, asleep on its note
  *	starting	taken from the idle list (or new) with a P in `nextp`
+ *	pinned		asleep for its own goroutine alone: see pin.c
  *	halted		asleep for good: the main goroutine has returned
  *
  * idle -> starting by whoever wakes it, under sched.lock; idle -> gone by
@@ -17,6 +21,7 @@
 #ifndef M_H
 #define M_H
 
+#include "carry.h"
 #include "g.h"
 #include "list.h"
 #include "lock.h"
@@ -27,29 +32,69 @@ struct p;
 
 enum { DOUBTS = 3 };
 
+/* How an M that runs a goroutine came to have no P. */
+enum off {
+	OFF_NOT,		/* it has one, or runs none */
+	OFF_CALL,		/* given up or taken in an announced call */
+	OFF_ASLEEP,		/* taken: it slept in the kernel */
+	OFF_LOOSE		/* taken: it computed */
+};
+
 /* What the context that follows does with the goroutine that left. */
 enum after {
 	AFTER_YIELD,		/* queue it */
+	AFTER_PREEMPT,		/* queue it behind all others */
 	AFTER_DROP,		/* drop the lock unlock_arg */
 	AFTER_PARK,		/* call unlockf; false: it is next */
 	AFTER_EXIT		/* bury it */
 };
 
 struct m {
-	/* itself only */
-	struct frame g0;
-	struct p *pp;		/* the P it has, or NULL */
-	struct g *curg;		/* the goroutine it runs, or NULL on g0 */
-	bool spinning;		/* counted in sched.n_spinning */
-	uint8_t doubts;		/* times to ask for a deadlock again */
-	uint64_t active;	/* see nap */
+	/*
+	 * Kept when a record is used for another thread: the monitor may look
+	 * at it at any time.
+	 */
+
+	/* itself only; the monitor reads them, see retake.h */
+	APTR(struct p) pp;	/* the P it has, or NULL */
+	a32 inside;		/* is in the runtime, and may use its P */
+	a32 in_call;		/* announced a call that may block */
+	a64 calls;		/* so many in all */
+	APTR(struct g) curg;	/* the goroutine it runs, or NULL on g0 */
+	/* ... from one context to the next across a switch */
+	APTR(struct g) left;	/* who left, NULL if nobody */
+
+	/* itself and the monitor */
+	a32 retake;		/* enum retake: shall it lose its P? */
+	a32 asked;		/* shall let others run */
+	a32 verdict;		/* of the preemption signal: see preempt.c */
+	/* the monitor, before it makes retake TAKEN; then itself */
+	uint8_t taken_why;	/* enum weft_taken */
+
+	/* From here on all is new for a new thread. */
+
+	/* constant while the thread lives */
+	struct carried_at carried;	/* see carry.h */
 
 	/* itself only, from one context to the next across a switch */
-	struct g *left;		/* who left, NULL if nobody */
-	enum after after;
+	enum after after;	/* what to do with who left */
 	bool (*unlockf)(struct g *gp, void *arg);
 	void *unlock_arg;
 	struct san *left_san;
+
+	/* itself only */
+	struct frame g0;
+	struct g *pinned;	/* the only one it may run, or NULL */
+	struct g *hand;		/* next, but one that is held: for g0 */
+	uint8_t off;		/* enum off: has lost its P, and how */
+	bool ends;		/* its pinned goroutine has ended */
+	bool shun;		/* its goroutine shall go to another M */
+	struct p *old_p;	/* the one it had before the call */
+	uint32_t call_key;	/* which call: see call.c */
+	uint64_t call_start;	/* in cycles, if its P was given up */
+	bool spinning;		/* counted in sched.n_spinning */
+	uint8_t doubts;		/* times to ask for a deadlock again */
+	uint64_t active;	/* see nap */
 
 	/* the waker, before it wakes the note; then itself */
 	struct p *nextp;
@@ -63,6 +108,8 @@ struct m {
 
 	/* constant while the thread lives */
 	int id;
+	int tid;
+	uintptr_t own_lo, own_hi;	/* the thread's stack and locals */
 	struct os_sigstack sigstack;
 	struct san san;
 
@@ -94,7 +141,25 @@ void m_idle_trim(void);
 /* Sleeps for good. */
 noreturn void m_halt(void);
 
-/* Gives P pp, which nobody has, to this M. */
+/* The goroutine this M runs, or NULL. */
+static inline struct g *
+m_g(const struct m *mp)
+{
+	return a_load_relaxed(&mp->curg);
+}
+
+/* Calls fn for every M there ever was, those that ended too. */
+void m_each(void (*fn)(struct m *mp, void *arg), void *arg);
+
+/* The P this M has, or NULL. */
+static inline struct p *
+m_p(const struct m *mp)
+{
+	return a_load_relaxed(&mp->pp);
+}
+
+/* Gives P pp, which nobody has, to this M; and takes it back. */
 void m_acquire(struct m *mp, struct p *pp);
+struct p *m_release(struct m *mp);
 
 #endif

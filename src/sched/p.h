@@ -37,6 +37,17 @@ struct pstats {
 	a64 steals, stolen, overflows, wakes;
 };
 
+/* What the monitor noticed when it last looked at a P. See sysmon.c. */
+struct plook {
+	struct m *mp;		/* who had it */
+	uint64_t tick, calls;	/* how often that switched, and called */
+	int64_t since;		/* it has run the same goroutine */
+	int64_t call_since;	/* it has been in the same call */
+	int64_t at;		/* when the last step was taken */
+	uint8_t step;		/* enum step */
+	uint8_t tries;
+};
+
 struct p {
 	/* constant */
 	uint32_t id;
@@ -44,6 +55,12 @@ struct p {
 	/* under sched.lock */
 	enum pstate state;
 	struct p *link;		/* list of Ps to start */
+
+	/* the M that has it, which writes it; the monitor reads it */
+	APTR(struct m) mp;
+
+	/* the monitor */
+	struct plook watch;
 
 	/* the M that has it */
 	uint64_t fair_at;	/* value of stats.switches at which it is the
@@ -55,7 +72,10 @@ struct p {
 	uint32_t spawn_run;	/* spawns since the last switch */
 	uint32_t alone;		/* yields that found nobody else */
 	uint32_t turns;		/* of the global queue */
+	uint32_t alarms_run;	/* times timers came before them: search.c */
 	bool roam;		/* look at other Ps before own queue */
+	bool flip;		/* whose turn it is: see let_others */
+	bool solo;		/* its M is pinned: never switch directly */
 	uint64_t looked;	/* at the clock, in cycles */
 	uint64_t roamed;	/* by time, in cycles */
 	struct rand rand;

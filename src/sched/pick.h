@@ -130,12 +130,14 @@ pick_queued(struct p *pp)
  * The next goroutine this P has at hand, without searching further; NULL if
  * g0 must look: nothing here, the global queue's turn, or a stop asked for.
  */
-static inline struct g *
+static always_inline struct g *
 pick_local(struct p *pp)
 {
 	if (unlikely(stop_asked() || alarm_due(pp)))
 		return NULL;
 	if (unlikely(fair_turn(pp))) {
+		if (pp->solo)
+			return NULL;	/* always its turn: see m_acquire */
 		if (++pp->turns % ROAM_EVERY == 0 || roam_late(pp))
 			pp->roam = true;
 		if (pp->roam || globq_len(&sched.globq))

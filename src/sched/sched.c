@@ -16,6 +16,7 @@
 #include "hard.h"
 #include "pick.h"
 #include "search.h"
+#include "sysmon.h"
 #include "weft.h"
 
 enum {
@@ -27,20 +28,26 @@ struct sched sched = {
 	.watch_until = { (uint64_t)NEVER_NS },
 };
 
-/* ---- queueing ---- */
+/* ---- queueing: inside ---- */
 
-/* The ring is full: half of it and gp go to the global queue. */
+/* Half of a full queue of P pp and gp go to the global queue. */
+static void
+overflow(struct p *pp, struct glist *l, struct g *gp)
+{
+	glist_push(l, gp);
+	a_bump(&pp->stats.overflows, 1);
+	lock_take(&sched.lock);
+	globq_put(&sched.globq, l);
+	lock_drop(&sched.lock);
+}
+
 static cold void
 put_overflow(struct p *pp, struct g *gp)
 {
 	struct glist l = {0};
 
 	runq_halve(&pp->q, &l);
-	glist_push(&l, gp);
-	a_bump(&pp->stats.overflows, 1);
-	lock_take(&sched.lock);
-	globq_put(&sched.globq, &l);
-	lock_drop(&sched.lock);
+	overflow(pp, &l, gp);
 }
 
 static inline void
@@ -50,18 +57,14 @@ put_last(struct p *pp, struct g *gp)
 		put_overflow(pp, gp);
 }
 
-/* The nest cannot grow: half of it and gp go to the global queue. */
+/* The nest cannot grow. */
 static cold void
 nest_overflow(struct p *pp, struct g *gp)
 {
 	struct glist l = {0};
 
 	runq_halve_nest(&pp->q, &l);
-	glist_push(&l, gp);
-	a_bump(&pp->stats.overflows, 1);
-	lock_take(&sched.lock);
-	globq_put(&sched.globq, &l);
-	lock_drop(&sched.lock);
+	overflow(pp, &l, gp);
 }
 
 static inline void
@@ -76,24 +79,32 @@ put_next(struct p *pp, struct g *gp)
 		put_last(pp, gp);
 }
 
-/* A thread without a P queues a goroutine. */
+/* Who has no P queues a goroutine. */
 static cold void
 put_global(struct g *gp)
 {
 	lock_take(&sched.lock);
 	globq_put_one(&sched.globq, gp);
 	lock_drop(&sched.lock);
+	sysmon_hint();
 }
 
 void
-sched_submit(struct g *gp)
+sched_submit(struct p *pp, struct g *gp)
 {
-	struct m *mp = m_self();
-
-	if (unlikely(!mp || !mp->pp))
+	if (unlikely(!pp))
 		put_global(gp);
-	else if (unlikely(!nest_push(&mp->pp->q.nest, gp)))
-		nest_overflow(mp->pp, gp);
+	else if (unlikely(!nest_push(&pp->q.nest, gp)))
+		nest_overflow(pp, gp);
+	idle_wake();
+}
+
+/* A thread that is none of ours. */
+static cold void
+ready_from_outside(struct g *gp)
+{
+	g_set(gp, G_WAITING, G_RUNNABLE);
+	put_global(gp);
 	idle_wake();
 }
 
@@ -101,13 +112,38 @@ void
 sched_ready(struct g *gp)
 {
 	struct m *mp = m_self();
+	uint32_t was;
 
+	if (unlikely(!mp)) {
+		ready_from_outside(gp);
+		return;
+	}
+	was = rt_enter(mp);
 	g_set(gp, G_WAITING, G_RUNNABLE);
-	if (likely(mp && mp->pp))
-		put_next(mp->pp, gp);
+	if (likely(m_p(mp)))
+		put_next(m_p(mp), gp);
 	else
 		put_global(gp);
 	idle_wake();
+	rt_leave(mp, was);
+}
+
+/* More than one. A few go to the own ring, the bulk to the global queue. */
+static void
+ready_many(struct p *pp, struct glist *l)
+{
+	if (l->n <= READY_LOCAL_MAX && pp) {
+		while (l->head)
+			put_last(pp, glist_pop(l));
+		return;
+	}
+	lock_take(&sched.lock);
+	globq_put(&sched.globq, l);
+	lock_drop(&sched.lock);
+	if (pp)
+		pp->fair_at = 0;	/* soon, here too */
+	else
+		sysmon_hint();
 }
 
 /*
@@ -118,6 +154,7 @@ void
 sched_ready_list(struct glist *l)
 {
 	struct m *mp = m_self();
+	uint32_t was;
 
 	if (l->n <= 1) {
 		if (l->n)
@@ -126,17 +163,25 @@ sched_ready_list(struct glist *l)
 	}
 	for (struct g *gp = l->head; gp; gp = gp->link)
 		g_set(gp, G_WAITING, G_RUNNABLE);
-	if (l->n <= READY_LOCAL_MAX && mp && mp->pp) {
-		while (l->head)
-			put_last(mp->pp, glist_pop(l));
-	} else {
-		lock_take(&sched.lock);
-		globq_put(&sched.globq, l);
-		lock_drop(&sched.lock);
-		if (mp && mp->pp)
-			mp->pp->fair_at = 0;	/* soon, here too */
-	}
+	was = mp ? rt_enter(mp) : 0;
+	ready_many(mp ? m_p(mp) : NULL, l);
 	idle_wake();
+	if (mp)
+		rt_leave(mp, was);
+}
+
+void
+sched_ready_urgent(struct glist *l)
+{
+	if (!l->n)
+		return;
+	for (struct g *gp = l->head; gp; gp = gp->link)
+		g_set(gp, G_WAITING, G_RUNNABLE);
+	lock_take(&sched.lock);
+	globq_put_first(&sched.globq, l);
+	lock_drop(&sched.lock);
+	idle_wake();
+	sysmon_hint();
 }
 
 /* ---- switching ---- */
@@ -149,11 +194,26 @@ die_of_overflow(struct g *gp)
 	    g_site(gp)->fn, stack_bytes(g_stack(gp)));
 }
 
-/* Its goroutine is gone and nobody runs on its stack. P held. */
+/* The same without a P. */
+static cold void
+bury_loose(struct g *gp)
+{
+	stack_put_any(g_stack(gp));
+	a_store_relaxed(&gp->stack, NULL);
+	g_set(gp, G_RUNNING, G_DEAD);
+	g_free_any(gp);
+	a_add_acqrel(&sched.any.ended, 1);	/* pairs with spawn_count */
+}
+
+/* Its goroutine is gone and nobody runs on its stack. */
 static noinline void
 bury(struct p *pp, struct g *gp)
 {
 	san_end(&gp->san);
+	if (unlikely(!pp)) {
+		bury_loose(gp);
+		return;
+	}
 	stack_put(&pp->stacks, g_stack(gp));
 	a_store_relaxed(&gp->stack, NULL);
 	g_set(gp, G_RUNNING, G_DEAD);
@@ -172,28 +232,56 @@ commit_park(struct m *mp, struct g *gp)
 	if (!mp->unlockf || mp->unlockf(gp, mp->unlock_arg))
 		return;
 	g_set(gp, G_WAITING, G_RUNNABLE);
-	put_next(mp->pp, gp);
+	if (likely(m_p(mp)))
+		put_next(m_p(mp), gp);
+	else
+		put_global(gp);
+	idle_wake();
+}
+
+/*
+ * A goroutine was sent to the end of the global queue: who is next? Those at
+ * its front and those of this P by turns, or neither could starve the other.
+ */
+static void
+let_others(struct p *pp)
+{
+	pp->flip = !pp->flip;
+	if (pp->flip || globq_urgent(&sched.globq))
+		pp->fair_at = 0;
+	else
+		fair_done(pp);
+}
+
+/* It is sent back, or has no P to be queued at. */
+static noinline void
+commit_back(struct m *mp, struct g *gp)
+{
+	g_set(gp, G_RUNNING, G_RUNNABLE);
+	put_global(gp);
+	if (m_p(mp))
+		let_others(m_p(mp));
 	idle_wake();
 }
 
 /*
  * First thing on every context that is switched to, `me`: does what the
- * goroutine that left asked for. P held.
+ * goroutine that left asked for. Inside, mostly with a P.
  */
 static always_inline void
 arrive(struct m *mp, struct san *me)
 {
-	struct g *gp = mp->left;
+	struct g *gp = a_load_relaxed(&mp->left);
 
 	san_after(me, mp->left_san);
 	if (!gp)
 		return;
-	mp->left = NULL;
+	a_store_rel(&mp->left, NULL);	/* pairs with on_stack */
 	if (unlikely(gp->canary) && !stack_intact(g_stack(gp)))
 		die_of_overflow(gp);
-	if (mp->after == AFTER_YIELD) {
+	if (mp->after == AFTER_YIELD && likely(m_p(mp))) {
 		g_set(gp, G_RUNNING, G_RUNNABLE);
-		put_last(mp->pp, gp);
+		put_last(m_p(mp), gp);
 		/* It was on no queue for a moment: who rested then missed it */
 		idle_wake();
 	} else if (mp->after == AFTER_DROP) {
@@ -201,8 +289,10 @@ arrive(struct m *mp, struct san *me)
 		lock_drop(mp->unlock_arg);
 	} else if (mp->after == AFTER_PARK) {
 		commit_park(mp, gp);
+	} else if (mp->after <= AFTER_PREEMPT) {
+		commit_back(mp, gp);
 	} else {
-		bury(mp->pp, gp);
+		bury(m_p(mp), gp);
 	}
 }
 
@@ -238,45 +328,71 @@ make_current(struct m *mp, struct p *pp, struct g *gp)
 	if (!g_stack(gp) && unlikely(!sched_give_stack(pp, gp)))
 		die_of_memory(gp);
 	g_set(gp, G_RUNNABLE, G_RUNNING);
-	mp->curg = gp;
+	a_store_rel(&mp->curg, gp);	/* pairs with on_stack */
 	a_bump(&pp->stats.switches, 1);
 }
 
 /*
  * Leaves the current goroutine for `next`, or for g0 if that is NULL. Returns
- * when somebody resumes it, maybe on another M.
+ * when somebody resumes it, maybe on another M, inside: that M.
  */
-static always_inline void
+static always_inline struct m *
 leave(struct m *mp, struct g *gp, struct g *next, enum after after)
 {
 	struct frame *to = &mp->g0;
 	struct san *to_san = &mp->san;
+	struct carried own;
 
-	mp->left = gp;
+	a_store_relaxed(&mp->left, gp);
 	if (SAN_ON)
 		mp->left_san = &gp->san;
 	mp->after = after;
+	if (next && unlikely(a_load_relaxed(&next->hold) != 0)) {
+		mp->hand = next;
+		next = NULL;
+	}
 	if (next) {
-		make_current(mp, mp->pp, next);
+		make_current(mp, m_p(mp), next);
 		to = &next->frame;
 		to_san = &next->san;
 	} else {
-		mp->curg = NULL;
+		a_store_rel(&mp->curg, NULL);	/* pairs with on_stack */
 	}
+	carry_save(&mp->carried, &own);
 	san_before(&gp->san, to_san, after == AFTER_EXIT);
 	frame_switch(&gp->frame, to);
-	arrive(m_self(), &gp->san);
+	mp = m_self();
+	carry_load(&mp->carried, &own);
+	arrive(mp, &gp->san);
+	return mp;
 }
 
+/*
+ * The same as pick_local. A yield is faster with it in place, a park with a
+ * call: by some three nanoseconds each.
+ */
+static noinline struct g *
+pick_apart(struct p *pp)
+{
+	return pick_local(pp);
+}
+
+/* Inside on entry, outside on return. */
 static always_inline void
 park(struct m *mp, enum wait_reason reason, enum after after)
 {
-	struct g *gp = mp->curg;
+	struct g *gp = m_g(mp), *next = NULL;
+	struct p *pp = m_p(mp);
 
 	a_store_relaxed(&gp->reason, (uint8_t)reason);
 	g_set(gp, G_RUNNING, G_WAITING);
-	a_bump(&mp->pp->stats.parks, 1);
-	leave(mp, gp, pick_local(mp->pp), after);
+	if (likely(pp)) {
+		a_bump(&pp->stats.parks, 1);
+		next = pick_apart(pp);
+	} else {
+		a_add_relaxed(&sched.any.parks, 1);
+	}
+	rt_leave_out(leave(mp, gp, next, after));
 }
 
 void
@@ -285,6 +401,7 @@ sched_park(bool (*unlockf)(struct g *gp, void *arg), void *arg,
 {
 	struct m *mp = m_self();
 
+	rt_enter(mp);
 	mp->unlockf = unlockf;
 	mp->unlock_arg = arg;
 	park(mp, reason, AFTER_PARK);
@@ -295,6 +412,7 @@ sched_park_drop(struct lock *l, enum wait_reason reason)
 {
 	struct m *mp = m_self();
 
+	rt_enter(mp);
 	mp->unlock_arg = l;
 	park(mp, reason, AFTER_DROP);
 }
@@ -308,6 +426,8 @@ yield_from_alone(struct p *pp)
 {
 	if (stop_asked() || alarm_due(pp))
 		return true;
+	if (pp->solo && !runq_empty(&pp->q))
+		return true;
 	if (++pp->alone % FAIR_EVERY == 0)
 		pp->roam = true;
 	if (!pp->roam && !globq_len(&sched.globq))
@@ -316,16 +436,26 @@ yield_from_alone(struct p *pp)
 	return true;
 }
 
+/* Outside on entry and return. */
 static always_inline void
 yield(struct m *mp)
 {
-	struct p *pp = mp->pp;
-	struct g *next = pick_local(pp);
+	struct g *next = NULL;
+	struct p *pp;
 
-	a_bump(&pp->stats.yields, 1);
-	if (unlikely(!next) && !yield_from_alone(pp))
-		return;			/* nobody else wants this P */
-	leave(mp, mp->curg, next, AFTER_YIELD);
+	rt_enter(mp);
+	pp = m_p(mp);
+	if (likely(pp)) {
+		a_bump(&pp->stats.yields, 1);
+		next = pick_local(pp);
+		if (unlikely(!next) && !yield_from_alone(pp)) {
+			rt_leave_out(mp);
+			return;		/* nobody else wants this P */
+		}
+	} else {
+		a_add_relaxed(&sched.any.yields, 1);
+	}
+	rt_leave_out(leave(mp, m_g(mp), next, AFTER_YIELD));
 }
 
 void
@@ -334,15 +464,31 @@ sched_yield_now(void)
 	yield(m_self());
 }
 
+void
+sched_step_back(void)
+{
+	struct m *mp = m_self();
+
+	leave(mp, m_g(mp), NULL, AFTER_PREEMPT);
+}
+
 public void
 weft_yield(void)
 {
 	struct m *mp = m_self();
 
-	if (likely(mp && mp->curg))
+	if (likely(mp && m_g(mp)))
 		yield(mp);
 	else
 		os_thread_yield();
+}
+
+/* On the goroutine, outside. Its endings have run. */
+noreturn static void
+exit_to(struct m *mp, struct g *gp, struct g *next)
+{
+	leave(mp, gp, next, AFTER_EXIT);
+	fatal("a goroutine that ended was resumed");
 }
 
 void
@@ -350,27 +496,32 @@ sched_exit(void)
 {
 	struct m *mp = m_self();
 
-	leave(mp, mp->curg, pick_local(mp->pp), AFTER_EXIT);
-	fatal("a goroutine that ended was resumed");
+	rt_enter(mp);
+	mp->ends = pin_end(mp, m_g(mp));
+	exit_to(mp, m_g(mp), m_p(mp) ? pick_local(m_p(mp)) : NULL);
 }
 
 /*
  * A goroutine's function has returned. If the next one has not started yet
  * and wants the same kind of stack it takes this one, and starts right here:
- * no switch, and the stack is warm. Returns it; otherwise does not return.
- * (A sanitizer wants to see every change of context, so not there.)
+ * no switch, and the stack is warm. Returns it, inside; otherwise does not
+ * return. (A sanitizer wants to see every change of context, so not there.)
  */
 static struct g *
 exit_into_next(void)
 {
 	struct m *mp = m_self();
-	struct g *gp = mp->curg, *next = pick_local(mp->pp);
+	struct g *gp = m_g(mp), *next;
+	struct p *pp;
 
+	rt_enter(mp);
+	pp = m_p(mp);
+	if (unlikely(!pp || gp->pins))
+		sched_exit();
+	next = pick_local(pp);
 	if (SAN_ON || !next || g_stack(next) || next->fenv || gp->fenv ||
-	    next->stack_class != gp->stack_class) {
-		leave(mp, gp, next, AFTER_EXIT);
-		fatal("a goroutine that ended was resumed");
-	}
+	    next->stack_class != gp->stack_class)
+		exit_to(mp, gp, next);
 	if (unlikely(gp->canary) && !stack_intact(g_stack(gp)))
 		die_of_overflow(gp);
 	a_store_relaxed(&next->stack, g_stack(gp));
@@ -378,23 +529,28 @@ exit_into_next(void)
 	next->frame.fpctl = 0;
 	a_store_relaxed(&gp->stack, NULL);
 	g_set(gp, G_RUNNING, G_DEAD);
-	g_free(&mp->pp->gs, gp);
-	a_bump_rel(&mp->pp->stats.ended, 1);	/* pairs with spawn_count */
-	make_current(mp, mp->pp, next);
+	g_free(&pp->gs, gp);
+	a_bump_rel(&pp->stats.ended, 1);	/* pairs with spawn_count */
+	make_current(mp, pp, next);
 	return next;
 }
 
-/* Bottom of every goroutine. */
-void
+/* Bottom of every goroutine. Begins inside. */
+calls_out void
 goroutine_main(struct frame *f)
 {
 	struct g *gp = container_of(f, struct g, frame);
+	struct m *mp = m_self();
 
-	arrive(m_self(), &gp->san);
+	carry_fresh(&mp->carried);
+	arrive(mp, &gp->san);
 	for (;;) {
+		rt_leave_out(m_self());
 		args_call_kind(gp->captured, (void (*)(void))gp->fn, gp->args);
 		if (unlikely(gp->defers || gp->endings))
 			ending_run(gp);
+		if (unlikely(!m_self()))
+			fork_child_exit(0);
 		gp = exit_into_next();
 	}
 }
@@ -407,8 +563,11 @@ sched_loop(struct m *mp)
 	while ((gp = search_find(mp))) {
 		if (mp->spinning)
 			idle_stop_spinning(mp);
-		make_current(mp, mp->pp, gp);
-		mp->left = NULL;
+		if (unlikely(a_load_relaxed(&gp->hold) != 0) &&
+		    !hold_resolve(mp, gp))
+			continue;
+		make_current(mp, m_p(mp), gp);
+		a_store_relaxed(&mp->left, NULL);
 		mp->left_san = &mp->san;
 		san_before(&mp->san, &gp->san, false);
 		frame_switch(&mp->g0, &gp->frame);

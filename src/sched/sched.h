@@ -13,6 +13,8 @@
 #include "m.h"
 #include "order.h"
 #include "p.h"
+#include "retake.h"
+#include "weft.h"
 
 enum {
 	PROCS_MAX = 1024,
@@ -54,6 +56,11 @@ struct sched {
 	int next_m_id;
 	uint32_t stop_wait;		/* Ps still to stop */
 	uint64_t idle_gen;		/* times a P left the idle list */
+	/* atomic; written under lock: Ms that run a goroutine without a P, by
+	 * enum off; OFF_NOT: all of them */
+	a32 n_off[OFF_LOOSE + 1];
+	a32 starved;			/* a P has work, and no thread was to
+					 * be had: the monitor tries again */
 	bool main_exited;		/* by weft_exit */
 
 	/* changed with the world stopped, read by who has a P */
@@ -64,16 +71,29 @@ struct sched {
 
 	/* constant after boot */
 	uint32_t max_m;
+	uint32_t max_loose;
 	uint64_t seed;
+	uint64_t sigmask;		/* of the thread in weft_run */
 
 	/* any thread, atomic: called when the main goroutine has returned */
 	struct { void (*v_)(void); } on_end;
 
 	struct note stop_note;
-	a64 spawned_any;		/* by threads without a P */
+	struct pstats any;		/* of who has no P: added atomically */
 };
 
 extern struct sched sched;
+
+/*
+ * Not 0 if somebody is asked to look around: the word behind
+ * weft_checkpoint(). Bits, set and cleared atomically by whom they belong to.
+ */
+enum {
+	ATTEND_MONITOR = 1,	/* some M is asked, or has no P */
+	ATTEND_STOP = 2,	/* the world stops */
+	ATTEND_MIGRATE = 4	/* for good: a debugging aid */
+};
+#define attention (*(a32 *)(void *)&weft_attention_)
 
 /* The P of that number; NULL if there never was one. */
 static inline struct p *
@@ -102,8 +122,18 @@ void sched_ready(struct g *gp);
 /* The same for a list of them, in order, at the price of one. */
 void sched_ready_list(struct glist *l);
 
-/* Queues a goroutine that was just made, and is RUNNABLE. Any thread. */
-void sched_submit(struct g *gp);
+/*
+ * The same for those a timer or the network woke, by a thread without a P: all
+ * Ps are busy, so they are next for the first that has time, and the monitor
+ * sees to it that one has.
+ */
+void sched_ready_urgent(struct glist *l);
+
+/*
+ * Queues a goroutine that was just made, and is RUNNABLE. pp is the caller's,
+ * who is inside, or NULL.
+ */
+void sched_submit(struct p *pp, struct g *gp);
 
 /*
  * A goroutine gets a stack when it first runs (the main one at boot). False if
@@ -113,6 +143,8 @@ bool sched_give_stack(struct p *pp, struct g *gp);
 
 /* Lets others run. On a goroutine. */
 void sched_yield_now(void);
+/* The same, behind everybody else's. Inside; returns inside. */
+void sched_step_back(void);
 
 /* Ends the calling goroutine, whose deferred calls have run. */
 noreturn void sched_exit(void);
@@ -126,6 +158,9 @@ void sched_loop(struct m *mp);
 void idle_wake_slow(void);
 /* The same if anything at all is queued. */
 void idle_wake_if_work(void);
+/* A P was put back since no thread was to be had: the monitor tries again.
+ * sched.lock held. */
+void idle_starved(void);
 
 static inline void
 idle_wake(void)
@@ -150,9 +185,14 @@ bool idle_rest(struct m *mp);
  */
 bool idle_take_back(struct m *mp);
 
+/* On g0, without a P: rests as above. */
+bool idle_rest_loose(struct m *mp);
+
 /* sched.lock held. */
 void p_idle_put(struct p *pp);
 struct p *p_idle_get(void);
+/* This one if it is idle, else any. */
+struct p *p_idle_get_near(struct p *near);
 bool p_is_idle(uint32_t id);
 
 /* ---- world.c ---- */
@@ -160,8 +200,8 @@ bool p_is_idle(uint32_t id);
 /*
  * Stops all goroutines but the caller and returns when nobody runs one. Only
  * one at a time may do this (wait/procs.c sees to that). world_start undoes
- * it. The caller is a goroutine, which keeps its P, or a plain thread. False
- * if the runtime has ended: then there is nothing to undo.
+ * it. The caller is a goroutine, inside, which keeps its P, or a plain thread.
+ * False if the runtime has ended: then there is nothing to undo.
  */
 bool world_stop(void);
 /* The main goroutine returns: stops the world for good, without waiting. */
@@ -179,6 +219,42 @@ void world_resize(uint32_t procs);
 int world_make_ps(uint32_t procs);
 /* On g0, with a P, sched.stopping seen: gives the P up and sleeps. */
 bool world_rest(struct m *mp);
+/* P pp has work and no thread is to be had for it: others take the work. */
+void world_no_thread(struct p *pp);
+
+/* ---- preempt.c ---- */
+
+/*
+ * At the start of every call that a goroutine may make again and again without
+ * waiting: lets others run, or gets it a P again, if that is due. Outside, no
+ * lock held. May return on another M.
+ */
+static always_inline void
+checkpoint(void)
+{
+	if (unlikely(a_load_relaxed(&attention) != 0))
+		weft_checkpoint_();
+}
+
+/* ---- pin.c ---- */
+
+/* On g0 of an M whose goroutine is pinned: that, when its turn has come. */
+struct g *pin_wait(struct m *mp);
+/*
+ * Is there anything against running gp on this M now? If it belongs to another
+ * M that gets our P.
+ */
+bool hold_resolve(struct m *mp, struct g *gp);
+/* The goroutine waits for its turn on its own M. Inside; returns inside. */
+void pin_step_back(struct m *mp);
+/*
+ * sched.lock held: is a pinned goroutine first in the global queue? And takes
+ * it from there, for a P that no M is idle for: the M that it waits on.
+ */
+bool pin_is_first(void);
+struct m *pin_take_first(void);
+/* It ends. True if its M ends with it. */
+bool pin_end(struct m *mp, struct g *gp);
 
 /* ---- deadlock.c ---- */
 
@@ -204,6 +280,8 @@ int64_t spawn_count(void);
 /* ---- defer.c ---- */
 
 void defer_run(struct g *gp);
+/* In the child of a fork: others may have held the lock. */
+void defer_forked(void);
 
 /* ---- local.c ---- */
 
@@ -222,7 +300,19 @@ void ending_push(struct g *gp, struct ending *e);
 /* On the goroutine, which ends: deferred calls and endings, all of them. */
 void ending_run(struct g *gp);
 
+/* ---- fork.c ---- */
+
+/* Once at boot. 0 or -errno. */
+int fork_init(void);
+/* In the child of a fork: the goroutine that forked, or NULL. */
+struct g *fork_child_g(void);
+/* The child of a fork has come to the end of its goroutine. */
+noreturn void fork_child_exit(int result);
+
 /* ---- start.c ---- */
+
+/* In the child of a fork: there is no runtime any more. */
+void sched_forked(void);
 
 /* True between the start of weft_run and the return of the main goroutine. */
 bool sched_is_up(void);

@@ -13,6 +13,7 @@
 
 enum {
 	GLOBAL_SHARE_MAX = 32,
+	ALARMS_FIRST_MAX = 4,
 	STEAL_AT_ONCE = RUNQ_HALF,	/* a queue that is too long anyway */
 	STEAL_PATIENCE_NS = 5000,
 	STEAL_PAUSES = 16		/* between two looks: some 0.2 us */
@@ -29,6 +30,8 @@ global_get(struct p *pp, uint32_t more)
 	lock_take(&sched.lock);
 	gp = globq_get_batch(&sched.globq, &pp->q,
 	    a_load_relaxed(&sched.procs), more);
+	if (globq_urgent(&sched.globq))
+		pp->fair_at = 0;	/* and the next one at the next turn */
 	lock_drop(&sched.lock);
 	return gp;
 }
@@ -140,18 +143,30 @@ steal(struct p *pp)
 }
 
 /*
+ * Those whom a timer has just woken on this P go first: in their place another
+ * one might run for a whole slice. But only some times in a row.
+ */
+static bool
+alarms_first(struct p *pp)
+{
+	bool woken = alarm_run(&pp->timers) | alarm_run(&alarm_common);
+
+	pp->alarms_run = woken && pp->alarms_run < ALARMS_FIRST_MAX ?
+	    pp->alarms_run + 1 : 0;
+	return pp->alarms_run;
+}
+
+/*
  * One look at everything, in order. P held. (The network belongs between the
  * global queue and other Ps.)
  */
 static struct g *
 search(struct m *mp)
 {
-	struct p *pp = mp->pp;
+	struct p *pp = m_p(mp);
 	struct g *gp = NULL;
 
-	alarm_run(&pp->timers);
-	alarm_run(&alarm_common);
-	if (fair_turn(pp)) {
+	if (!alarms_first(pp) && fair_turn(pp)) {
 		fair_done(pp);
 		gp = global_turn(pp);
 	}
@@ -178,8 +193,20 @@ struct g *
 search_find(struct m *mp)
 {
 	for (;;) {
-		struct g *gp;
+		struct g *gp = mp->hand;
 
+		mp->hand = NULL;
+		if (unlikely(mp->pinned))
+			return pin_wait(mp);
+		if (unlikely(gp != NULL))
+			return gp;
+		if (unlikely(mp->shun) && m_p(mp))
+			p_hand_off(m_release(mp));
+		if (unlikely(!m_p(mp))) {
+			if (!idle_rest_loose(mp))
+				return NULL;
+			continue;
+		}
 		if (stop_asked()) {
 			if (!world_rest(mp))
 				return NULL;

@@ -17,14 +17,6 @@
 
 _Static_assert(WEFT_ARG_BYTES == ARG_WORDS * sizeof(uint64_t), "weft.h");
 
-static struct p *
-own_p(void)
-{
-	struct m *mp = m_self();
-
-	return mp ? mp->pp : NULL;
-}
-
 enum {
 	SPAWN_RUN = 64,		/* as many as run before the spawner does */
 	SPAWN_AHEAD = 64
@@ -44,21 +36,31 @@ runs_ahead(struct p *pp)
 	    nest_len(&pp->q.nest) >= SPAWN_AHEAD;
 }
 
-static void
-make_room(void)
+/*
+ * Goes inside, after letting others run if the caller runs ahead of them.
+ * Returns the M that it is on then.
+ */
+static struct m *
+enter_to_spawn(struct m *mp)
 {
-	struct m *mp = m_self();
+	struct p *pp;
 
-	if (mp && mp->curg && unlikely(runs_ahead(mp->pp) ||
-	    a_load_relaxed(&sched.stopping)))
+	rt_enter(mp);
+	pp = m_p(mp);
+	if (unlikely(pp && runs_ahead(pp))) {
+		rt_leave_out(mp);
 		sched_yield_now();
+		mp = m_self();
+		rt_enter(mp);
+	}
+	return mp;
 }
 
-struct g *
-spawn_make(int stack_class, const struct weft_site *site, void (*fn)(void *),
-    void *arg)
+/* pp is the caller's, who is inside, or NULL. */
+static struct g *
+make(struct p *pp, int stack_class, const struct weft_site *site,
+    void (*fn)(void *), void *arg)
 {
-	struct p *pp = own_p();
 	struct g *gp = pp ? g_alloc(&pp->gs) : g_alloc_any();
 
 	if (unlikely(!gp))
@@ -71,13 +73,58 @@ spawn_make(int stack_class, const struct weft_site *site, void (*fn)(void *),
 	gp->main = false;
 	a_store_relaxed(&gp->named, false);
 	gp->fenv = false;
+	gp->regions = 0;
 	return gp;
 }
 
-/* Checks, makes room, makes the record: 0 and *out, or -errno. */
+/* The same. */
+static void
+count(struct p *pp)
+{
+	if (pp)
+		a_bump(&pp->stats.spawned, 1);
+	else
+		a_add_relaxed(&sched.any.spawned, 1);
+}
+
+struct g *
+spawn_make(int stack_class, const struct weft_site *site, void (*fn)(void *),
+    void *arg)
+{
+	struct m *mp = m_self();
+	uint32_t was = mp ? rt_enter(mp) : 0;
+	struct g *gp = make(mp ? m_p(mp) : NULL, stack_class, site, fn, arg);
+
+	if (mp)
+		rt_leave(mp, was);
+	return gp;
+}
+
+struct g *
+spawn_waiting(const struct weft_site *site, void (*fn)(void *), void *arg)
+{
+	struct m *mp = m_self();
+	uint32_t was = mp ? rt_enter(mp) : 0;
+	struct p *pp = mp ? m_p(mp) : NULL;
+	struct g *gp = make(pp, stack_default_class, site, fn, arg);
+
+	if (gp) {
+		count(pp);
+		a_store_relaxed(&gp->reason, WAIT_SLEEP);
+		g_set(gp, G_DEAD, G_WAITING);
+	}
+	if (mp)
+		rt_leave(mp, was);
+	return gp;
+}
+
+/*
+ * Checks, lets others run, makes the record: 0, or -errno. On success the
+ * caller is inside, on M *mp, or is a thread without one: NULL.
+ */
 static int
 prepare(const weft_opt *opt, const weft_site *site, void (*fn)(void *),
-    void *arg, struct g **out)
+    void *arg, struct m **mp, struct g **out)
 {
 	int class = stack_default_class;
 
@@ -85,49 +132,37 @@ prepare(const weft_opt *opt, const weft_site *site, void (*fn)(void *),
 		return -EPERM;
 	if (opt && opt->stack && (class = stack_class(opt->stack)) < 0)
 		return -EINVAL;
-	make_room();
-	*out = spawn_make(class, site, fn, arg);
-	if (unlikely(!*out))
+	checkpoint();
+	*mp = m_self();
+	if (likely(*mp))
+		*mp = enter_to_spawn(*mp);
+	*out = make(*mp ? m_p(*mp) : NULL, class, site, fn, arg);
+	if (unlikely(!*out)) {
+		if (*mp)
+			rt_leave_out(*mp);
 		return -ENOMEM;
+	}
 	if (opt && opt->name)
 		g_set_name(*out, opt->name);
 	(*out)->fenv = opt && opt->fenv;
 	return 0;
 }
 
-static void
-count(void)
-{
-	struct p *pp = own_p();
-
-	if (pp)
-		a_bump(&pp->stats.spawned, 1);
-	else
-		a_add_relaxed(&sched.spawned_any, 1);
-}
-
-struct g *
-spawn_waiting(const struct weft_site *site, void (*fn)(void *), void *arg)
-{
-	struct g *gp = spawn_make(stack_default_class, site, fn, arg);
-
-	if (gp) {
-		count();
-		a_store_relaxed(&gp->reason, WAIT_SLEEP);
-		g_set(gp, G_DEAD, G_WAITING);
-	}
-	return gp;
-}
-
-/* Queues the new goroutine. It may be gone when this returns: id first. */
+/*
+ * Queues the new goroutine, and leaves. It may be gone when this returns: id
+ * first.
+ */
 static int64_t
-publish(struct g *gp)
+publish(struct m *mp, struct g *gp)
 {
+	struct p *pp = mp ? m_p(mp) : NULL;
 	int64_t id = g_id(gp);
 
-	count();
+	count(pp);
 	g_set(gp, G_DEAD, G_RUNNABLE);
-	sched_submit(gp);
+	sched_submit(pp, gp);
+	if (mp)
+		rt_leave_out(mp);
 	if (hard_coin())
 		weft_yield();
 	return id;
@@ -138,17 +173,21 @@ weft_go_begin_(const weft_opt *opt, const weft_site *site, void (*fn)(void),
     int kind)
 {
 	struct self *me;
+	struct m *mp;
 	struct g *gp;
 	int err;
 
 	if (unlikely(!fn))
 		fatal("weft_go: null function (%s at %s:%d)", site->fn,
 		    site->file, site->line);
-	err = prepare(opt, site, (void (*)(void *))fn, NULL, &gp);
+	err = prepare(opt, site, (void (*)(void *))fn, NULL, &mp, &gp);
 	if (unlikely(err))
 		return err;
 	gp->captured = (uint8_t)kind;
-	/* From here to weft_go_end_ nothing lets another goroutine run. */
+	/*
+	 * From here to weft_go_end_ nothing lets another goroutine run, and
+	 * inside nobody preempts it: what follows is the thread's.
+	 */
 	me = self();
 	me->born = gp;
 	me->args = gp->args;
@@ -158,7 +197,9 @@ weft_go_begin_(const weft_opt *opt, const weft_site *site, void (*fn)(void),
 public int64_t
 weft_go_end_(void)
 {
-	return publish(self()->born);
+	struct self *me = self();
+
+	return publish(me->mp, me->born);
 }
 
 public int64_t
@@ -166,6 +207,7 @@ weft_spawn(const weft_opt *opt, void (*fn)(void *arg), const void *arg,
     size_t size)
 {
 	static const weft_site site = { "weft_spawn", "?", 0 };
+	struct m *mp;
 	struct g *gp;
 	int err;
 
@@ -173,26 +215,27 @@ weft_spawn(const weft_opt *opt, void (*fn)(void *arg), const void *arg,
 		fatal("weft_spawn: null function");
 	if (size > WEFT_ARG_BYTES)
 		return -E2BIG;
-	err = prepare(opt, &site, fn, (void *)(uintptr_t)arg, &gp);
+	err = prepare(opt, &site, fn, (void *)(uintptr_t)arg, &mp, &gp);
 	if (err)
 		return err;
 	if (size) {
 		memcpy(gp->args, arg, size);
 		gp->captured = CAPTURE_COPY;
 	}
-	return publish(gp);
+	return publish(mp, gp);
 }
 
-public void
+calls_out public void
 weft_exit(void)
 {
 	struct m *mp = m_self();
-	struct g *gp;
+	struct g *gp = mp ? m_g(mp) : fork_child_g();
 
-	if (!mp || !mp->curg)
+	if (!gp)
 		fatal("weft_exit: not on a goroutine");
-	gp = mp->curg;
 	ending_run(gp);
+	if (!m_self())
+		fork_child_exit(0);
 	if (gp->main) {
 		lock_take(&sched.lock);
 		sched.main_exited = true;
@@ -206,7 +249,7 @@ weft_self_id(void)
 {
 	struct m *mp = m_self();
 
-	return mp && mp->curg ? g_id(mp->curg) : 0;
+	return mp && m_g(mp) ? g_id(m_g(mp)) : 0;
 }
 
 public const char *
@@ -214,7 +257,7 @@ weft_self_name(void)
 {
 	struct m *mp = m_self();
 
-	return mp && mp->curg ? g_name(mp->curg) : "";
+	return mp && m_g(mp) ? g_name(m_g(mp)) : "";
 }
 
 /*
@@ -225,11 +268,12 @@ weft_self_name(void)
 int64_t
 spawn_count(void)
 {
-	uint64_t ended = 0, spawned;
+	/* pairs with bury_loose */
+	uint64_t ended = a_load_acq(&sched.any.ended), spawned;
 
 	for (uint32_t i = 0; i < PROCS_MAX && p_at(i); i++)
 		ended += a_load_acq(&p_at(i)->stats.ended);
-	spawned = a_load_relaxed(&sched.spawned_any);
+	spawned = a_load_relaxed(&sched.any.spawned);
 	for (uint32_t i = 0; i < PROCS_MAX && p_at(i); i++)
 		spawned += a_load_relaxed(&p_at(i)->stats.spawned);
 	return (int64_t)(spawned - ended);

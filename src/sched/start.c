@@ -12,10 +12,15 @@
 #include "cpu.h"
 #include "alarm.h"
 #include "fatal.h"
+#include "preempt.h"
 #include "sched.h"
+#include "sysmon.h"
 #include "weft.h"
 
-enum { MAIN_STACK_BYTES = (8 << 20) - STACK_EXTRA_BYTES };
+enum {
+	MAIN_STACK_BYTES = (8 << 20) - STACK_EXTRA_BYTES,
+	LOOSE_MIN = 64
+};
 
 /*
  *	DOWN --> BOOTING --> UP --> ENDED
@@ -37,6 +42,14 @@ struct job {
 	struct note done;
 };
 
+void
+sched_forked(void)
+{
+	if (a_load_relaxed(&phase) != DOWN)
+		a_store_relaxed(&phase, ENDED);
+	sysmon_forked();
+}
+
 bool
 sched_is_up(void)
 {
@@ -44,16 +57,19 @@ sched_is_up(void)
 	return a_load_sc(&phase) == UP;
 }
 
-static void
+calls_out static void
 main_goroutine(void *arg)
 {
 	struct job *job = arg;
+	struct g *gp = m_g(m_self());
 	void (*on_end)(void);
 
 	/* pairs with sched_is_up: who sees it sees a scheduler */
 	a_store_rel(&phase, UP);
 	job->result = job->fn(job->argc, job->argv);
-	ending_run(m_self()->curg);
+	ending_run(gp);
+	if (!m_self())
+		fork_child_exit(job->result);
 	/* sc: pairs with sched_is_up, asked after on_end was set */
 	a_store_sc(&phase, ENDED);
 	world_end();
@@ -68,7 +84,7 @@ static void
 on_fault(void *addr)
 {
 	struct m *mp = m_self();
-	struct g *gp = mp ? mp->curg : NULL;
+	struct g *gp = mp ? m_g(mp) : NULL;
 
 	if (gp && g_stack(gp) && stack_guard_hit(g_stack(gp), addr))
 		fatal("goroutine %ld \"%s\" (%s, spawned at %s:%d) overflowed "
@@ -88,9 +104,38 @@ setting(int64_t *v, const char *env, int64_t dflt, int64_t lo, int64_t hi)
 	return found >= 0 && *v >= lo && *v <= hi;
 }
 
+/* What boot needs and nobody after. */
+struct settings {
+	uint32_t procs;
+	int signal;
+	int64_t slice_us;	/* 0: the usual one */
+};
+
+/* Of preemption. 0 or -EINVAL. */
+static int
+configure_preempt(const weft_config *c, struct settings *out)
+{
+	int64_t sig = c->preempt_signal, loose = c->max_loose, slice = 0;
+	int64_t migrate = 0, most = 4 * (int64_t)out->procs;
+
+	if (most < LOOSE_MIN)
+		most = LOOSE_MIN;
+	if (!setting(&sig, "WEFT_PREEMPT_SIGNAL", SIGURG, -1, SIGRTMAX) ||
+	    !setting(&loose, "WEFT_MAX_LOOSE", most, -1, INT32_MAX) ||
+	    !setting(&slice, "WEFT_SLICE_US", 0, 0, 1000000) ||
+	    !setting(&migrate, "WEFT_MIGRATE", 0, 0, 1) || sig == 0)
+		return -EINVAL;
+	out->signal = (int)sig;
+	out->slice_us = slice;
+	sched.max_loose = loose < 0 ? 0 : (uint32_t)loose;
+	if (migrate)
+		a_or_relaxed(&attention, ATTEND_MIGRATE);
+	return 0;
+}
+
 /* 0 and the settings in use, or -EINVAL. */
 static int
-configure(const weft_config *config, uint32_t *procs)
+configure(const weft_config *config, struct settings *out)
 {
 	weft_config c = config ? *config : (weft_config){0};
 	int64_t p = c.procs, t = c.max_threads, s = (int64_t)c.stack;
@@ -103,33 +148,53 @@ configure(const weft_config *config, uint32_t *procs)
 	    !setting(&s, "WEFT_STACK", STACK_DEFAULT_BYTES, STACK_MIN_BYTES,
 	    (int64_t)STACK_MAX_BYTES))
 		return -EINVAL;
-	*procs = (uint32_t)p;
+	out->procs = (uint32_t)p;
 	sched.max_m = (uint32_t)t;
 	stack_default_class = stack_class((size_t)s);
-	return 0;
+	return configure_preempt(&c, out);
+}
+
+/*
+ * Who watches: the monitor, and the signal it may send. All Ms have the mask
+ * of the thread in weft_run, but never block that signal.
+ */
+static int
+start_watch(const struct settings *set)
+{
+	int err;
+
+	if (os_barrier_init() != 0)
+		return -ENOSYS;
+	sched.sigmask = os_sigmask();
+	err = preempt_init(set->signal);
+	if (set->signal > 0)
+		sched.sigmask &= ~os_sigbit(set->signal);
+	if (!err)
+		err = fork_init();
+	return err ? err : sysmon_start(set->slice_us);
 }
 
 /* Everything but goroutines. 0 or -errno. */
 static int
 boot(const weft_config *config)
 {
-	uint32_t procs;
+	struct settings set;
 	int err;
 
 	if (os_page_bytes() != PAGE)
 		return -ENOTSUP;
 	stack_init();
-	err = configure(config, &procs);
+	err = configure(config, &set);
 	if (err)
 		return err;
 	sched.seed = os_random_seed();
 	list_init(&sched.idle_m);
-	err = world_make_ps(procs);
+	err = world_make_ps(set.procs);
 	if (err)
 		return err;
-	world_resize(procs);
+	world_resize(set.procs);
 	os_on_fault(on_fault);
-	return 0;
+	return start_watch(&set);
 }
 
 static void
@@ -157,7 +222,7 @@ unstart_main(struct p *pp)
 		pp->state = P_STOPPED;
 	while ((pp = p_idle_get()));
 	lock_drop(&sched.lock);
-	a_add_relaxed(&sched.spawned_any, -1);
+	a_add_relaxed(&sched.any.spawned, -1);
 	g_set(gp, G_RUNNABLE, G_DEAD);
 	free_main(gp);
 }
@@ -182,7 +247,7 @@ start_main(struct job *job)
 	}
 	gp->main = true;
 	g_set(gp, G_DEAD, G_RUNNABLE);
-	a_add_relaxed(&sched.spawned_any, 1);
+	a_add_relaxed(&sched.any.spawned, 1);
 	pp = world_boot(gp);
 	err = m_start(NULL, pp, false);
 	if (err)
@@ -244,9 +309,11 @@ weft_main_(int (*fn)(int argc, char **argv), int argc, char **argv)
 	if (!err)
 		return job.result;
 	say("weft: cannot start: %s\n", err == -EINVAL ?
-	    "WEFT_PROCS, WEFT_MAX_THREADS or WEFT_STACK is out of range" :
+	    "a setting (WEFT_PROCS, ...) is out of range" :
 	    err == -ENOMEM ? "out of memory" :
 	    err == -EAGAIN ? "the kernel refuses a thread" :
-	    err == -ENOTSUP ? "pages are not 4 KiB" : "it ran already");
+	    err == -ENOTSUP ? "pages are not 4 KiB" :
+	    err == -ENOSYS ? "the kernel has no membarrier" :
+	    "it ran already");
 	return 1;
 }

@@ -19,6 +19,16 @@
 
 #include "alarm.h"
 #include "fatal.h"
+#include "sysmon.h"
+
+/* The caller, if it is a goroutine that has a P. It is inside then. */
+static struct m *
+caller(void)
+{
+	struct m *mp = m_self();
+
+	return mp && m_p(mp) ? mp : NULL;
+}
 
 static bool
 ended(void)
@@ -45,8 +55,9 @@ ask(struct m *mp)
 	sched.stop_wait = a_load_relaxed(&sched.procs);
 	/* A hint to who polls it; who acts on it looks under the lock. */
 	a_or_relaxed(&sched.stopping, STOP_WORLD);
+	a_or_relaxed(&attention, ATTEND_STOP);
 	if (mp)
-		world_stopped(mp->pp);
+		world_stopped(m_p(mp));
 	while ((pp = p_idle_get()))
 		world_stopped(pp);
 	return sched.stop_wait > 0;
@@ -55,15 +66,17 @@ ask(struct m *mp)
 bool
 world_stop(void)
 {
-	struct m *mp = m_self();
+	struct m *mp = caller();
 	bool wait = false;
 
 	lock_take(&sched.lock);
 	if (!ended())
 		wait = ask(mp);
 	lock_drop(&sched.lock);
-	if (wait)
+	if (wait) {
+		sysmon_hint();
 		note_sleep(&sched.stop_note, FOREVER);
+	}
 	return !ended();
 }
 
@@ -97,8 +110,7 @@ world_rest(struct m *mp)
 		lock_drop(&sched.lock);
 		m_halt();
 	}
-	last = world_stopped(mp->pp);
-	mp->pp = NULL;
+	last = world_stopped(m_release(mp));
 	m_idle_put(mp);
 	if (mp->spinning) {
 		mp->spinning = false;
@@ -150,7 +162,7 @@ retire(struct p *pp)
 void
 world_resize(uint32_t procs)
 {
-	struct m *mp = m_self();
+	struct m *mp = caller();
 	uint32_t old = a_load_relaxed(&sched.procs);
 
 	for (uint32_t i = procs; i < old; i++)
@@ -158,8 +170,12 @@ world_resize(uint32_t procs)
 	lock_take(&sched.lock);
 	for (uint32_t i = old; i < procs; i++)
 		p_at(i)->state = P_STOPPED;
-	if (mp && mp->pp->id >= procs)
-		mp->pp = p_at(0);
+	if (mp && m_p(mp)->id >= procs) {
+		m_release(mp);
+		p_at(0)->state = P_RUNNING;
+		m_acquire(mp, p_at(0));
+		p_at(0)->state = P_STOPPED;
+	}
 	for (uint32_t i = procs; i < old; i++)
 		retire(p_at(i));
 	/* sc: pairs with work_anywhere of who has no P */
@@ -180,7 +196,7 @@ sort_ps(struct m *mp)
 		struct p *pp = p_at(i);
 
 		check(pp->state == P_STOPPED);
-		if (mp && pp == mp->pp) {
+		if (mp && pp == m_p(mp)) {
 			pp->state = P_RUNNING;
 		} else if (runq_empty(&pp->q)) {
 			p_idle_put(pp);
@@ -193,17 +209,24 @@ sort_ps(struct m *mp)
 	return busy;
 }
 
-/* A P with work that no thread is to be had for: others take the work. */
-static cold void
-start_without_thread(struct p *pp)
+cold void
+world_no_thread(struct p *pp)
 {
 	struct glist l = {0};
+	bool last = false;
 
 	lock_take(&sched.lock);
-	runq_drain(&pp->q, &l);
-	globq_put(&sched.globq, &l);
-	p_idle_put(pp);
+	if (a_load_relaxed(&sched.stopping) == STOP_WORLD) {
+		last = world_stopped(pp);
+	} else {
+		runq_drain(&pp->q, &l);
+		globq_put(&sched.globq, &l);
+		p_idle_put(pp);
+		idle_starved();
+	}
 	lock_drop(&sched.lock);
+	if (last)
+		note_wake(&sched.stop_note);
 }
 
 static void
@@ -215,7 +238,7 @@ start_p(struct p *pp)
 	mp = m_idle_get();
 	lock_drop(&sched.lock);
 	if (m_start(mp, pp, false) != 0)
-		start_without_thread(pp);
+		world_no_thread(pp);
 }
 
 struct p *
@@ -239,7 +262,8 @@ world_start(void)
 
 	lock_take(&sched.lock);
 	a_and_relaxed(&sched.stopping, ~(uint32_t)STOP_WORLD);
-	pp = sort_ps(m_self());
+	a_and_relaxed(&attention, ~(uint32_t)ATTEND_STOP);
+	pp = sort_ps(caller());
 	lock_drop(&sched.lock);
 	for (; pp; pp = next) {
 		next = pp->link;

@@ -173,7 +173,7 @@ chan_wait_forever(void)
 {
 	struct m *mp = m_self();
 
-	if (mp && mp->curg)
+	if (mp && m_g(mp))
 		sched_park(NULL, NULL, WAIT_NIL);
 	m_halt();
 }
@@ -306,11 +306,13 @@ send(struct weft_chan *c, const void *v)
 		lock_drop(&c->lock);
 		elem_put(w->elem, v, bytes);
 		sleeper_wake(w->who);
+		checkpoint();
 		return;
 	}
 	if (a_load_relaxed(&c->n) < c->cap) {
 		ring_put(c, v);
 		lock_drop(&c->lock);
+		checkpoint();
 		return;
 	}
 	if (!wait_in(c, &c->senders, (void *)(uintptr_t)v, WAIT_SEND))
@@ -325,6 +327,7 @@ recv_closed(struct weft_chan *c, void *v)
 
 	lock_drop(&c->lock);
 	elem_put(v, NULL, bytes);
+	checkpoint();
 	return false;
 }
 
@@ -345,12 +348,14 @@ recv(struct weft_chan *c, void *v)
 		lock_drop(&c->lock);
 		if (w)
 			sleeper_wake(w->who);
+		checkpoint();
 		return true;
 	}
 	if (w) {
 		lock_drop(&c->lock);
 		elem_put(v, w->elem, bytes);
 		sleeper_wake(w->who);
+		checkpoint();
 		return true;
 	}
 	if (a_load_relaxed(&c->closed))
@@ -417,6 +422,7 @@ weft_chan_try_send(weft_chan *c, const void *v)
 	struct waiter *wake;
 	bool done;
 
+	checkpoint();
 	if (!c || !chan_can_send(c))
 		return -EAGAIN;
 	lock_take(&c->lock);
@@ -431,6 +437,7 @@ weft_chan_try_recv(weft_chan *c, void *v)
 	struct waiter *wake;
 	bool done, ok;
 
+	checkpoint();
 	if (!c || (!chan_can_recv(c) && !chan_overdue(c)))
 		return -EAGAIN;
 	lock_take(&c->lock);
@@ -473,6 +480,7 @@ weft_chan_close(weft_chan *c)
 	bool more, kept = false;
 	struct list woken;
 
+	checkpoint();
 	if (!c)
 		fatal("channel: close of a NULL channel");
 	lock_take(&c->lock);

@@ -139,11 +139,13 @@ wake(struct cond *c, uint32_t n)
 public void
 weft_cond_signal(weft_cond *c)
 {
+	checkpoint();
 	wake(inner(c), 1);
 }
 
 public void
 weft_cond_broadcast(weft_cond *c)
 {
+	checkpoint();
 	wake(inner(c), UINT32_MAX);
 }

@@ -410,6 +410,7 @@ weft_context_make_until(weft_context *parent, int64_t when)
 public int
 weft_context_error(weft_context *ctx)
 {
+	checkpoint();
 	if (!ctx)
 		return 0;
 	if (unlikely(overdue(ctx)))

@@ -58,6 +58,7 @@ set_slow(struct event *e)
 public void
 weft_event_set(weft_event *e)
 {
+	checkpoint();
 	/* pairs with is_set */
 	while (!a_cas_rel(&inner(e)->state, 0, SET)) {
 		uint32_t s = a_load_relaxed(&inner(e)->state);
@@ -85,6 +86,7 @@ weft_event_reset(weft_event *e)
 public bool
 weft_event_is_set(weft_event *e)
 {
+	checkpoint();
 	return is_set(inner(e));
 }
 
@@ -132,6 +134,7 @@ weft_event_wait(weft_event *e)
 {
 	struct sleeper s;
 
+	checkpoint();
 	if (likely(is_set(inner(e))))
 		return;
 	sleeper_init(&s);
@@ -144,6 +147,7 @@ weft_event_wait_until(weft_event *e, int64_t when)
 	struct sleeper s;
 	enum race how;
 
+	checkpoint();
 	if (likely(is_set(inner(e))))
 		return 0;
 	sleeper_init(&s);
@@ -161,6 +165,7 @@ weft_event_wait_context(weft_event *e, weft_context *ctx)
 	enum race how;
 	int err;
 
+	checkpoint();
 	if (likely(is_set(inner(e))))
 		return 0;
 	sleeper_init(&s);

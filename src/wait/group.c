@@ -145,13 +145,13 @@ member_end(struct ending *e)
 	return true;
 }
 
-static void
+calls_out static void
 member_main(void *arg)
 {
 	struct member *m = arg;
 	int error;
 
-	ending_push(m_self()->curg, &m->ending);
+	ending_push(m_g(m_self()), &m->ending);
 	error = m->fn(m->arg);
 	if (error)
 		fail(m->group, error);

@@ -93,6 +93,15 @@ struct attempt {
 	bool token;		/* it is the runner-up */
 };
 
+/* Does anybody wait for this P? A guess: it may not be ours any more. */
+static bool
+queued_here(struct m *mp)
+{
+	struct p *pp = m_p(mp);
+
+	return pp && !runq_empty(&pp->q);
+}
+
 /*
  * Is it worth watching the word for a moment? Only if whoever has the mutex
  * may be running now, and nobody waits for this P.
@@ -109,7 +118,7 @@ spin_may_help(const struct attempt *a)
 		return true;	/* a thread: there is nothing to ask */
 	away = a_load_relaxed(&sched.n_idle_p) +
 	    a_load_relaxed(&sched.n_spinning) + 1;
-	return away < a_load_relaxed(&sched.procs) && runq_empty(&mp->pp->q);
+	return away < a_load_relaxed(&sched.procs) && !queued_here(mp);
 }
 
 static void
@@ -214,6 +223,7 @@ lock(struct mutex *m, enum wait_reason reason)
 {
 	uint32_t s;
 
+	checkpoint();
 	/* both pair with unlock */
 	if (likely(a_cas_acq(&m->state, 0, LOCKED)))
 		return;
@@ -239,6 +249,7 @@ weft_mutex_try_lock(weft_mutex *m)
 {
 	uint32_t s = a_load_relaxed(&inner(m)->state);
 
+	checkpoint();
 	while (is_free(s)) {
 		/* pairs with unlock */
 		if (a_cas_acq(&inner(m)->state, s, s | LOCKED))
@@ -330,7 +341,7 @@ unlock_slow(struct mutex *m, uint32_t s)
 {
 	struct m *mp = m_self();
 
-	if (unlocked(m, s) && mp && mp->curg)
+	if (unlocked(m, s) && mp && m_g(mp))
 		sched_yield_now();
 }
 

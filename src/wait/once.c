@@ -88,11 +88,11 @@ ending_remove(struct g *gp, struct ending *e)
 	*at = e->next;
 }
 
-static void
+calls_out static void
 call(struct once *o, void (*fn)(void *arg), void *arg)
 {
 	struct call c = { .ending.step = end_in_call, .o = o };
-	struct g *gp = m_self() ? m_self()->curg : NULL;
+	struct g *gp = m_self() ? m_g(m_self()) : NULL;
 
 	if (gp)
 		ending_push(gp, &c.ending);
@@ -102,7 +102,7 @@ call(struct once *o, void (*fn)(void *arg), void *arg)
 	finish(o);
 }
 
-static cold void
+calls_out static void
 do_slow(struct once *o, void (*fn)(void *arg), void *arg)
 {
 	if (!fn)
@@ -114,7 +114,7 @@ do_slow(struct once *o, void (*fn)(void *arg), void *arg)
 		await(o);
 }
 
-public void
+calls_out public void
 weft_once_do(weft_once *o_, void (*fn)(void *arg), void *arg)
 {
 	struct once *o = (struct once *)(void *)o_;

@@ -30,14 +30,21 @@ static int
 resize(uint32_t procs)
 {
 	int old = (int)a_load_relaxed(&sched.procs), err;
+	struct m *mp = m_self();
 
 	err = world_make_ps(procs);
 	if (err || (int)procs == old)
 		return err ? err : old;
-	if (!world_stop())
-		return -EPERM;
-	world_resize(procs);
-	world_start();
+	if (mp)
+		rt_enter(mp);
+	if (world_stop()) {
+		world_resize(procs);
+		world_start();
+	} else {
+		old = -EPERM;
+	}
+	if (mp)
+		rt_leave_out(mp);
 	return old;
 }
 

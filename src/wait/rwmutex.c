@@ -173,21 +173,21 @@ table_make(uint32_t id)
 	return t;
 }
 
-/* The caller's place for this lock; NULL if it has none. */
+/* The caller's place for this lock; NULL if it has none. Inside. */
 static inline a64 *
-own_place(const struct rwmutex *rw, bool make)
+own_place(const struct rwmutex *rw, struct m *mp, bool make)
 {
-	struct m *mp = m_self();
+	struct p *pp = m_p(mp);
 	struct table *t;
 
-	if (unlikely(!mp))
+	if (unlikely(!pp))
 		return NULL;
 	/* relaxed: whoever made it had this P */
-	t = a_load_relaxed(&tables[mp->pp->id]);
+	t = a_load_relaxed(&tables[pp->id]);
 	if (unlikely(!t)) {
 		if (!make)
 			return NULL;
-		t = table_make(mp->pp->id);
+		t = table_make(pp->id);
 	}
 	return likely(t != &refused) ? &t->place[place_of(rw)] : NULL;
 }
@@ -380,26 +380,54 @@ end_slow(struct rwmutex *rw)
 static inline void
 end_here(struct rwmutex *rw)
 {
-	a64 *place = own_place(rw, false);
+	struct m *mp = m_self();
+	bool done = false;
+	uint32_t was;
+	a64 *place;
 
-	if (unlikely(!place || !mark_take(place, tag_of(rw))))
+	if (likely(mp)) {
+		was = rt_enter(mp);
+		place = own_place(rw, mp, false);
+		done = place && mark_take(place, tag_of(rw));
+		rt_leave(mp, was);
+	}
+	if (unlikely(!done))
 		end_slow(rw);
+}
+
+enum spread { NO_PLACE, READS, TRIED, TRIED_LOST };
+
+/* Inside, so that the P is ours all the time. */
+static inline enum spread
+spread_here(struct rwmutex *rw, struct m *mp)
+{
+	a64 *place = own_place(rw, mp, true);
+
+	if (unlikely(!place || !mark_put(place, tag_of(rw))))
+		return NO_PLACE;
+	hard_pause();
+	/* sc: pairs with the writers, who set WRITER and look at the place */
+	if (likely((a_load_sc(&rw->word) & (WRITER | SPREAD)) == SPREAD))
+		return READS;
+	return mark_take(place, tag_of(rw)) ? TRIED : TRIED_LOST;
 }
 
 /* SPREAD was seen. False if there is no place for it now. */
 static inline bool
 read_spread(struct rwmutex *rw)
 {
-	a64 *place = own_place(rw, true);
+	struct m *mp = m_self();
+	enum spread how;
+	uint32_t was;
 
-	if (unlikely(!place || !mark_put(place, tag_of(rw))))
+	if (unlikely(!mp))
 		return false;
-	hard_pause();
-	/* sc: pairs with the writers, who set WRITER and look at the place */
-	if (likely((a_load_sc(&rw->word) & (WRITER | SPREAD)) == SPREAD))
-		return true;
-	end_here(rw);
-	return false;
+	was = rt_enter(mp);
+	how = spread_here(rw, mp);
+	rt_leave(mp, was);
+	if (unlikely(how == TRIED_LOST))
+		end_slow(rw);
+	return how == READS;
 }
 
 /* The word after so many turns. */
@@ -468,6 +496,7 @@ read_slow(struct rwmutex *rw)
 public void
 weft_rwmutex_rlock(weft_rwmutex *rw)
 {
+	checkpoint();
 	if (unlikely(!try_read(inner(rw))))
 		read_slow(inner(rw));
 }
@@ -475,6 +504,7 @@ weft_rwmutex_rlock(weft_rwmutex *rw)
 public bool
 weft_rwmutex_try_rlock(weft_rwmutex *rw)
 {
+	checkpoint();
 	return try_read(inner(rw));
 }
 
@@ -531,6 +561,7 @@ weft_rwmutex_lock(weft_rwmutex *rw_)
 	struct rwmutex *rw = inner(rw_);
 	int32_t n;
 
+	checkpoint();
 	mutex_lock(&rw->writers, WAIT_RWMUTEX_WRITE);
 	if (likely(write_at_once(rw)))
 		return;

@@ -71,12 +71,18 @@ random_below(uint32_t n)
 {
 	static a64 others = { 1 };
 	struct m *mp = m_self();
-	struct rand r;
+	uint32_t was = mp ? rt_enter(mp) : 0, r;
+	struct rand own;
 
-	if (mp && mp->pp)
-		return rand_below(&mp->pp->rand, n);
-	rand_seed(&r, a_add_relaxed(&others, 1));
-	return rand_below(&r, n);
+	if (mp && m_p(mp)) {
+		r = rand_below(&m_p(mp)->rand, n);
+	} else {
+		rand_seed(&own, a_add_relaxed(&others, 1));
+		r = rand_below(&own, n);
+	}
+	if (mp)
+		rt_leave(mp, was);
+	return r;
 }
 
 static bool
@@ -473,6 +479,7 @@ select_any(weft_case *cases, size_t n, bool ordered, int64_t when)
 	size_t i;
 	int err = -ETIMEDOUT;
 
+	checkpoint();
 	s.cases = cases;
 	s.n = n;
 	s.ordered = ordered;

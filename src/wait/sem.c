@@ -144,6 +144,7 @@ weft_sem_acquire(weft_sem *s, uint64_t n)
 {
 	struct sleeper who;
 
+	checkpoint();
 	if (likely(try_take(inner(s), n)))
 		return;
 	sleeper_init(&who);
@@ -153,6 +154,7 @@ weft_sem_acquire(weft_sem *s, uint64_t n)
 public bool
 weft_sem_try_acquire(weft_sem *s, uint64_t n)
 {
+	checkpoint();
 	return try_take(inner(s), n);
 }
 
@@ -162,6 +164,7 @@ weft_sem_acquire_until(weft_sem *s, uint64_t n, int64_t when)
 	struct sleeper who;
 	enum race how;
 
+	checkpoint();
 	if (likely(try_take(inner(s), n)))
 		return 0;
 	sleeper_init(&who);
@@ -180,6 +183,7 @@ weft_sem_acquire_context(weft_sem *s, uint64_t n, weft_context *ctx)
 	enum race how;
 	int err = weft_context_error(ctx);
 
+	checkpoint();
 	if (err || likely(try_take(inner(s), n)))
 		return err;
 	sleeper_init(&who);

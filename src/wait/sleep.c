@@ -28,6 +28,7 @@ sleep_thread(int64_t when)
 public int64_t
 weft_now(void)
 {
+	checkpoint();
 	return os_now_ns();
 }
 
@@ -48,7 +49,7 @@ weft_sleep_until(int64_t when)
 
 	if (when <= os_now_ns())
 		return;
-	if (!mp || !mp->curg) {
+	if (!mp || !m_g(mp)) {
 		sleep_thread(when);
 		return;
 	}

@@ -161,6 +161,7 @@ weft_timer_stop(weft_timer *w)
 {
 	bool prevented = timer_stop(&w->t);
 
+	checkpoint();
 	if (w->c && chan_drain(w->c))
 		prevented = true;
 	return prevented;
@@ -171,6 +172,7 @@ weft_timer_reset(weft_timer *w, int64_t ns)
 {
 	bool prevented, was;
 
+	checkpoint();
 	if (w->kind == TICKER)
 		check_period(ns);
 	prevented = weft_timer_stop(w);

@@ -113,7 +113,7 @@ sleeper_init(struct sleeper *s)
 {
 	struct m *mp = m_self();
 
-	s->gp = mp ? mp->curg : NULL;
+	s->gp = mp ? m_g(mp) : NULL;
 	s->contested = false;
 	s->armed = false;
 	if (likely(s->gp))

@@ -8,6 +8,7 @@
  * race the header forbids), so it can clear the word and release them all.
  */
 #include "fatal.h"
+#include "sched.h"
 #include "sema.h"
 #include "weft.h"
 
@@ -57,6 +58,7 @@ weft_waitgroup_add(weft_waitgroup *wg_, int n)
 	uint64_t delta = (uint64_t)(uint32_t)n << 32, state;
 	int32_t counter;
 
+	checkpoint();
 	/*
 	 * pairs with weft_waitgroup_wait: what was done before the last done
 	 * is visible after the wait

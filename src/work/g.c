@@ -228,6 +228,12 @@ g_each(void (*fn)(struct g *gp, void *arg), void *arg)
 	slab_each(&slab, each_record, &e);
 }
 
+struct g *
+g_next(struct slab_place *at)
+{
+	return slab_next(&slab, at);
+}
+
 void
 g_set_name(struct g *gp, const char *name)
 {
@@ -257,6 +263,7 @@ g_state_name(enum gstate s)
 		[G_DEAD] = "dead",
 		[G_RUNNABLE] = "runnable",
 		[G_RUNNING] = "running",
+		[G_CALL] = "in a call",
 		[G_WAITING] = "waiting",
 	};
 

@@ -32,6 +32,9 @@ struct weft_site;
  *	 +-----------------------------------------------------+
  *	                  exit, by the context that follows
  *
+ * RUNNING <-> CALL by the goroutine itself, around a call that may block: it
+ * goes on running, but uses nothing of the runtime.
+ *
  * A goroutine becomes WAITING on its own stack, before the lock of what it
  * waits for is released: who finds it in a queue finds it WAITING. It is not
  * off its stack then; that lock is released only by the context that follows,
@@ -40,8 +43,17 @@ struct weft_site;
 enum gstate {
 	G_DEAD,			/* no goroutine: a fresh or a free record */
 	G_RUNNABLE,		/* on exactly one queue, or in a runnext */
-	G_RUNNING,		/* some M's curg */
+	G_RUNNING,		/* some M's curg; that M may have lost its P */
+	G_CALL,			/* the same, in an announced call */
 	G_WAITING		/* parked; on no run queue */
+};
+
+/* Why who wants to run a goroutine must look twice: bits of g->hold. */
+enum {
+	HOLD_PIN = 1,		/* it runs on one M only: see pin.c */
+	HOLD_SEEN = 2,		/* the monitor saw it wait: see cool.c */
+	HOLD_COOLED = 4,	/* ... and has given back its cold pages */
+	HOLD_CLAIM = 8		/* ... and is at its stack right now */
 };
 
 /* What a WAITING goroutine waits for. One table, in g.c, has the words. */
@@ -78,7 +90,12 @@ struct g {
 	struct g *link;
 
 	/* changed by g_set alone; read by dumps */
-	a32 state;
+	a8 state;
+	/* any thread, atomic: HOLD_ bits */
+	a8 hold;
+	/* itself only, and the handler of the preemption signal on its M */
+	uint8_t pins;		/* calls of weft_pin */
+	uint8_t regions;	/* calls of weft_preempt_off */
 	/* constant while the goroutine lives */
 	uint8_t captured;	/* enum capture: how to call fn */
 	uint8_t stack_class;
@@ -243,6 +260,10 @@ void g_drain(struct gcache *c);
 /* The same for a thread without a P. */
 struct g *g_alloc_any(void);
 void g_free_any(struct g *gp);
+
+/* One after the other, as slab_next. */
+struct slab_place;
+struct g *g_next(struct slab_place *at);
 
 /* Calls fn for every record ever used, dead ones too. Takes no lock. */
 void g_each(void (*fn)(struct g *gp, void *arg), void *arg);

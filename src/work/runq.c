@@ -178,6 +178,26 @@ globq_put(struct globq *q, struct glist *l)
 }
 
 void
+globq_put_first(struct globq *q, struct glist *l)
+{
+	a_store_relaxed(&q->urgent, a_load_relaxed(&q->urgent) + l->n);
+	glist_move(l, &q->list);
+	glist_move(&q->list, l);
+	globq_count(q);
+}
+
+/* The first; it is urgent no longer. */
+static struct g *
+globq_pop(struct globq *q)
+{
+	uint32_t urgent = a_load_relaxed(&q->urgent);
+
+	if (urgent)
+		a_store_relaxed(&q->urgent, urgent - 1);
+	return glist_pop(&q->list);
+}
+
+void
 globq_put_one(struct globq *q, struct g *gp)
 {
 	glist_push(&q->list, gp);
@@ -187,7 +207,7 @@ globq_put_one(struct globq *q, struct g *gp)
 struct g *
 globq_get(struct globq *q)
 {
-	struct g *gp = glist_pop(&q->list);
+	struct g *gp = globq_pop(q);
 
 	globq_count(q);
 	return gp;
@@ -198,11 +218,14 @@ globq_get_batch(struct globq *q, struct runq *mine, uint32_t procs,
     uint32_t more)
 {
 	uint32_t n = q->list.n / procs;
-	struct g *first = glist_pop(&q->list), *gp;
+	bool urgent = globq_urgent(q);
+	struct g *first = globq_pop(q), *gp;
 
 	check(runq_len(mine) + more <= RUNQ_SIZE);
 	if (n > more)
 		n = more;
+	if (urgent)
+		n = 0;
 	while (n-- > 0 && (gp = glist_pop(&q->list)))
 		must(runq_put_quiet(mine, gp));
 	globq_count(q);

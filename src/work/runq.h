@@ -197,17 +197,28 @@ bool runq_empty(struct runq *q);
 struct globq {
 	struct glist list;	/* under sched.lock */
 	a32 n;			/* its length; written under the lock */
+	a32 urgent;		/* so many at its front cannot wait; the same */
 };
 
 void globq_put(struct globq *q, struct glist *l);
+/* Before all others: they are urgent. */
+void globq_put_first(struct globq *q, struct glist *l);
 void globq_put_one(struct globq *q, struct g *gp);
 struct g *globq_get(struct globq *q);
 /*
  * One to run, and the rest of a fair share (length/procs + 1 in all), at most
- * `more`, into the caller's own ring, which has room. NULL if there is none.
+ * `more`, into the caller's own ring, which has room. Of urgent ones only one:
+ * in the ring they would wait behind others. NULL if there is none.
  */
 struct g *globq_get_batch(struct globq *q, struct runq *mine, uint32_t procs,
     uint32_t more);
+
+/* Does anybody at its front wait urgently? A guess unless under the lock. */
+static inline bool
+globq_urgent(struct globq *q)
+{
+	return a_load_relaxed(&q->urgent) > 0;
+}
 
 /* Any thread, a guess unless ordered otherwise. sc: pairs with idle.c */
 static inline uint32_t

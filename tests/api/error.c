@@ -29,7 +29,8 @@ zero(int argc, char **argv)
 static int
 run(int procs, int threads, size_t stack)
 {
-	weft_config c = { procs, threads, stack };
+	weft_config c = { .procs = procs, .max_threads = threads,
+	    .stack = stack };
 
 	return weft_run_config(&c, zero, 0, NULL);
 }

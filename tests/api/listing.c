@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* weft_dump: every goroutine's id, name, state and origin, on demand. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,15 +57,26 @@ pass_gate(void)
 
 static void finish(void) { weft_waitgroup_done(&all); }
 
+/* Main keeps the only processor busy, and is to keep it. */
+__attribute__((constructor)) static void
+no_preemption(void)
+{
+	setenv("WEFT_PREEMPT_SIGNAL", "-1", 1);
+	setenv("WEFT_MAX_LOOSE", "-1", 1);
+}
+
+static bool spawned;
+
 static void *
 spawn_plainly(void *arg)
 {
 	for (long i = *(long *)arg; i > 0; i--)
 		OK(weft_go_opt(WEFT_OPT(.name = "new"), finish) > 0);
+	__atomic_store_n(&spawned, true, __ATOMIC_RELEASE);
 	return NULL;
 }
 
-/* Queues n while main blocks the only processor. */
+/* Queues n while main keeps the only processor. */
 static void
 queue(long n)
 {
@@ -72,7 +84,9 @@ queue(long n)
 
 	weft_waitgroup_add(&all, (int)n);
 	EQ(pthread_create(&t, NULL, spawn_plainly, &n), 0);
-	pthread_join(t, NULL);
+	pthread_detach(t);
+	while (!__atomic_load_n(&spawned, __ATOMIC_ACQUIRE))
+		sched_yield();
 }
 
 GTEST(every_state, 1)

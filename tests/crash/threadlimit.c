@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* weft_config.max_threads: who needs one more dies. */
+/*
+ * weft_config.max_threads: at the limit goroutines wait for a thread, and
+ * nobody dies.
+ */
 #include <stdint.h>
+#include <time.h>
 
 #include <weft.h>
 
 #include "t.h"
-
-static volatile bool forever = true;
 
 __attribute__((constructor)) static void
 set_limit(void)
@@ -14,28 +16,38 @@ set_limit(void)
 	t_max_threads = 2;
 }
 
-static void
-spin(void)
+static void *
+nap(void *arg)
 {
-	while (forever)
-		;
-}
-
-static void
-be_busy(int n)
-{
-	for (int i = 0; i < n; i++)
-		weft_go(spin);
-	spin();
-}
-
-DIES(reached, 4, "thread limit reached: 2 threads in use")
-{
-	be_busy(4);
+	nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	return arg;
 }
 
 static weft_waitgroup all;
-static int here;
+static int here, ended;
+
+static void
+caller(void)
+{
+	for (int i = 0; i < 5; i++)
+		weft_blocking(nap, NULL);
+	__atomic_add_fetch(&ended, 1, __ATOMIC_SEQ_CST);
+	weft_waitgroup_done(&all);
+}
+
+/* Twenty blocking goroutines on two threads: each has its turn. */
+GTEST(callers_wait_for_a_thread, 4)
+{
+	weft_stats s;
+
+	weft_waitgroup_add(&all, 20);
+	for (int i = 0; i < 20; i++)
+		OK(weft_go(caller) > 0);
+	weft_waitgroup_wait(&all);
+	EQ(ended, 20);
+	weft_stats_read(&s);
+	OK(s.threads <= 2);
+}
 
 static void
 meet(void)

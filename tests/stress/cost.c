@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <weft.h>
 
@@ -42,6 +43,14 @@ spawn_all(void *arg)
 	return NULL;
 }
 
+/* The P is kept busy, and is to stay so. */
+__attribute__((constructor)) static void
+no_preemption(void)
+{
+	setenv("WEFT_PREEMPT_SIGNAL", "-1", 1);
+	setenv("WEFT_MAX_LOOSE", "-1", 1);
+}
+
 /*
  * A thread spawns while the only P is kept busy, so that none of them runs:
  * then each costs only its record.
@@ -55,8 +64,8 @@ GTEST(before_it_runs_300_bytes, 1)
 	pthread_create(&t, NULL, spawn_all, &r);
 	while (!__atomic_load_n(&r.done, __ATOMIC_ACQUIRE))
 		sched_yield();
-	pthread_join(t, NULL);
 	EQ(__atomic_load_n(&running, __ATOMIC_RELAXED), 0);
+	pthread_join(t, NULL);
 	fprintf(stderr, "# %.0f bytes each\n", (double)r.bytes / (double)r.n);
 	if (MEMORY_IS_OURS && r.n >= 50000)
 		OK(r.bytes <= r.n * 300);

@@ -22,7 +22,7 @@
 
 static void nothing(void *arg) { (void)arg; }
 
-/* Takes all records there are; on one P, so nobody else has any. */
+/* Takes all records there are: of the one P, and of those who have none. */
 static void
 refuse(void)
 {
@@ -30,6 +30,8 @@ refuse(void)
 
 	a_store_relaxed(&os_map_fail_after, 1);
 	while (spawn_make(stack_default_class, &site, nothing, NULL))
+		;
+	while (g_alloc_any())
 		;
 }
 

@@ -418,7 +418,8 @@ setter(void *seed)
 	rand_seed(&r, (uint64_t)(uintptr_t)seed);
 	for (int i = 0; i < N; i++)
 		timer_init(&t[i], count_up);
-	for (long k = 0; k < t_scale(200000); k++) {
+	for (long k = 0; k < t_scale(200000) ||
+	    !__atomic_load_n(&ran, __ATOMIC_RELAXED); k++) {
 		int i = (int)rand_below(&r, N);
 
 		prevented += timer_stop(&t[i]);

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads and time slices; part of weft.h.
+ *
+ * Nothing a goroutine does stops the others. One that has run for 10 ms while
+ * others wait (0.5 ms if a timer woke them) is asked to let them run, and does
+ * so at its next call of this library. If there is none:
+ *
+ *   - it is *preempted*, by a signal, if that is provably safe: every register
+ *     is saved, and it goes on later, maybe on another thread. Provably safe
+ *     is only code of a program that keeps no state in its threads (see
+ *     weft_preempt_explain), and never code of libc or another library;
+ *   - or else its processor is *taken*: the goroutine goes on where it is, on
+ *     its own thread, under the kernel's scheduler, and another thread runs
+ *     the others. At its next call of this library it waits for a processor.
+ *
+ * A goroutine that sleeps in a system call loses its processor the same way,
+ * and no signal is sent.
+ */
+#ifndef WEFT_THREADS_H
+#define WEFT_THREADS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- calls that may block ---------------------------------------------- */
+
+/*
+ * Not needed for anything to work, but cheaper and sooner than being noticed:
+ * calls fn(arg) and says before that it may block its thread. What the call
+ * costs more is some nanoseconds; once calls of this fn were seen to take long
+ * the processor is given away at once. Between enter and leave, and in fn,
+ * nothing of this library but weft_self_id and weft_self_name may be called.
+ * They do not nest; on another thread they do nothing. errno is kept.
+ */
+void *weft_blocking(void *(*fn)(void *arg), void *arg);
+void weft_blocking_enter(void);
+void weft_blocking_leave(void);
+
+/* ---- staying on one thread --------------------------------------------- */
+
+/*
+ * From pin to unpin the goroutine stays on its thread, which runs no other:
+ * for libraries that keep state in threads, and for what the kernel keeps
+ * there. They nest. A goroutine that ends pinned takes its thread with it. On
+ * another thread they do nothing; an unpin too many is fatal.
+ */
+void weft_pin(void);
+void weft_unpin(void);
+
+/* ---- preemption -------------------------------------------------------- */
+
+extern uint32_t weft_attention_;
+void weft_checkpoint_(void);
+
+/*
+ * For a hot loop: lets others run if it is time. One load and a branch.
+ * (Compiling with `pkg-config --cflags weft-checks` puts one into every
+ * function and loop.)
+ */
+static inline void
+weft_checkpoint(void)
+{
+	if (__builtin_expect(__atomic_load_n(&weft_attention_,
+	    __ATOMIC_RELAXED) != 0, 0))
+		weft_checkpoint_();
+}
+
+/*
+ * From off to on the goroutine is not preempted by a signal. (Its processor
+ * may be taken, which it does not notice.) They nest; on another thread they
+ * do nothing; an on too many is fatal.
+ */
+void weft_preempt_off(void);
+void weft_preempt_on(void);
+
+/*
+ * Lets code of the shared library that this address is in be preempted, too,
+ * if it passes the same examination as the program: 0, -EACCES if not (the
+ * explanation says why), -ENOENT if there is no such library, -ENOSPC if there
+ * are too many (more than 16).
+ */
+int weft_preempt_allow(const void *address);
+
+/*
+ * What was found out about the program, line by line: whether it can be
+ * preempted by signals, and if not, what it has or imports that ties state to
+ * a thread. Writes at most cap bytes with a NUL; returns the length that it
+ * has (may be more). WEFT_EXPLAIN=1 in the environment prints it at the start.
+ */
+size_t weft_preempt_explain(char *buf, size_t cap);
+
+/* Why a processor was taken from a goroutine that had it. */
+enum weft_taken {
+	WEFT_TAKEN_CALL,	/* it was in an announced call */
+	WEFT_TAKEN_ASLEEP,	/* it slept in the kernel, unannounced */
+	/* it computed, and could not be preempted, because: */
+	WEFT_TAKEN_OFF,		/* preemption by signals is off, or refused */
+	WEFT_TAKEN_REGION,	/* pinned, or between preempt_off and _on */
+	WEFT_TAKEN_LATE,	/* the signal was not handled in time */
+	WEFT_TAKEN_RUNTIME,	/* in this library */
+	WEFT_TAKEN_FOREIGN,	/* in a library, libc say */
+	WEFT_TAKEN_FRAME,	/* called back by a library */
+	WEFT_TAKEN_UNKNOWN,	/* its callers could not be made out */
+	WEFT_TAKEN_TIED,	/* it had a pointer to its thread's memory */
+	WEFT_TAKEN_STACK,	/* no room on its stack, or not on its stack */
+	WEFT_TAKEN_REASONS
+};
+const char *weft_taken_name(enum weft_taken why);
+
+typedef struct weft_stalls {
+	uint64_t asked;		/* goroutines asked to let others run */
+	uint64_t signals;	/* sent to preempt one */
+	uint64_t preempted;	/* times that was safe, and done */
+	uint64_t refused[WEFT_TAKEN_REASONS];	/* ... and not, and why */
+	uint64_t taken[WEFT_TAKEN_REASONS];	/* processors taken, and why */
+	uint64_t interrupted;	/* system calls that failed with EINTR by it */
+	uint64_t capped;	/* times too many ran without a processor */
+	int loose;		/* goroutines that have none now, and compute */
+	int blocked;		/* ... and are in a call, or were asleep */
+} weft_stalls;
+
+void weft_stalls_read(weft_stalls *out);
+
+/* ---- errno ------------------------------------------------------------- */
+
+/*
+ * A goroutine keeps its errno when it moves to another thread. Compilers keep
+ * errno's address, which is the thread's, so in files that include this header
+ * it is asked for each time.
+ */
+int *weft_errno_(void);
+#undef errno
+#define errno (*weft_errno_())
+
+/*
+ * fork() from a goroutine: the child is that goroutine alone, on the child's
+ * only thread, and the runtime has ended in it: weft_go gives -EPERM, what
+ * would wait blocks for ever unless another thread of the child helps. When
+ * its function returns, or it calls weft_exit, deferred calls run and the child
+ * exits, with the result of the main goroutine, or 0. Objects that others were
+ * using at that time must not be touched.
+ */
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* WEFT_THREADS_H */

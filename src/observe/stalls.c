@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* What was done about goroutines that did not come back, for all to see. */
+#include "defs.h"
+#include "sched.h"
+#include "stall.h"
+
+public const char *
+weft_taken_name(enum weft_taken why)
+{
+	static const char *const names[WEFT_TAKEN_REASONS] = {
+		[WEFT_TAKEN_CALL] = "in an announced call",
+		[WEFT_TAKEN_ASLEEP] = "asleep in the kernel",
+		[WEFT_TAKEN_OFF] = "preemption by signals is off",
+		[WEFT_TAKEN_LATE] = "signal not handled in time",
+		[WEFT_TAKEN_REGION] = "pinned or not to be preempted",
+		[WEFT_TAKEN_RUNTIME] = "in the runtime",
+		[WEFT_TAKEN_FOREIGN] = "in a library",
+		[WEFT_TAKEN_FRAME] = "called back by a library",
+		[WEFT_TAKEN_UNKNOWN] = "callers not made out",
+		[WEFT_TAKEN_TIED] = "has a pointer to its thread's memory",
+		[WEFT_TAKEN_STACK] = "no room on its stack",
+	};
+
+	return why < WEFT_TAKEN_REASONS ? names[why] : "?";
+}
+
+public void
+weft_stalls_read(weft_stalls *out)
+{
+	int off = (int)a_load_relaxed(&sched.n_off[OFF_NOT]);
+
+	*out = (weft_stalls){
+		.asked = a_load_relaxed(&stalls.asked),
+		.signals = a_load_relaxed(&stalls.signals),
+		.preempted = a_load_relaxed(&stalls.preempted),
+		.interrupted = a_load_relaxed(&stalls.interrupted),
+		.capped = a_load_relaxed(&stalls.capped),
+		.loose = (int)a_load_relaxed(&sched.n_off[OFF_LOOSE]),
+	};
+	out->blocked = off - out->loose;
+	for (int i = 0; i < WEFT_TAKEN_REASONS; i++) {
+		out->refused[i] = a_load_relaxed(&stalls.refused[i]);
+		out->taken[i] = a_load_relaxed(&stalls.taken[i]);
+	}
+}

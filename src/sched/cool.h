@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef COOL_H
+#define COOL_H
+
+#include "defs.h"
+
+/*
+ * Gives some memory back that nobody has used for a while. True if there may
+ * be more. The monitor, no lock held.
+ */
+bool cool_some(void);
+/* Something has run since: there may be more after all. */
+void cool_again(void);
+
+#endif

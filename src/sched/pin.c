@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goroutines that stay on one thread, and others that must be looked at twice
+ * before they run.
+ *
+ * A pinned goroutine has HOLD_PIN set and its M in its stack's header; the M
+ * has it in `pinned` and runs no other: its P is `solo`, so that nobody is
+ * switched to directly, and on g0 the M does not search. When the goroutine
+ * waits, its M hands the P on and sleeps on its own note, on no list. When the
+ * goroutine's turn comes on some other P, that M finds the hold, gives its own
+ * P to the goroutine's M, wakes it, and rests: one thread is woken for each
+ * change, not two.
+ *
+ * A goroutine without a P that makes a call is pinned for as long as it waits
+ * for one (pin_step_back): who holds a pthread lock across a call that need
+ * not wait finds itself on the same thread.
+ */
+#include "alarm.h"
+#include "fatal.h"
+#include "insn.h"
+#include "sched.h"
+
+/* ---- on g0 ---- */
+
+struct g *
+pin_wait(struct m *mp)
+{
+	struct p *pp;
+
+	/* Then its P, if any, is for the end of its thread to hand on. */
+	if (mp->ends)
+		return NULL;
+	pp = m_p(mp) ? m_release(mp) : NULL;
+	lock_take(&sched.lock);
+	loose_uncount(mp);
+	lock_drop(&sched.lock);
+	if (pp)
+		p_hand_off(pp);
+	if (a_load_relaxed(&sched.n_idle_p) == a_load_relaxed(&sched.procs))
+		mp->doubts = deadlock_check() ? DOUBTS : 0;
+	m_sleep(mp);
+	return mp->pinned;
+}
+
+/* gp belongs to another M: that gets our P. */
+static void
+hand_over(struct m *mp, struct m *to)
+{
+	struct p *pp = m_release(mp);
+
+	to->nextp = pp;
+	to->nextspin = false;
+	note_wake(&to->note);
+}
+
+/*
+ * The monitor gives pages of its stack back just now: that takes some
+ * microseconds. Then what it noted is no longer true.
+ */
+static void
+warm_up(struct g *gp)
+{
+	/* pairs with cool_one: its work on the stack comes before ours */
+	while (a_load_acq(&gp->hold) & HOLD_CLAIM)
+		os_thread_yield();
+	a_and_relaxed(&gp->hold, (uint8_t)~(HOLD_SEEN | HOLD_COOLED));
+}
+
+bool
+hold_resolve(struct m *mp, struct g *gp)
+{
+	struct m *to;
+
+	warm_up(gp);
+	if (!(a_load_relaxed(&gp->hold) & HOLD_PIN))
+		return true;
+	to = g_stack(gp)->pin;
+	if (to == mp)
+		return true;
+	hand_over(mp, to);
+	return false;
+}
+
+bool
+pin_is_first(void)
+{
+	struct g *gp = sched.globq.list.head;
+
+	check(lock_held(&sched.lock));
+	return gp && a_load_relaxed(&gp->hold) & HOLD_PIN;
+}
+
+struct m *
+pin_take_first(void)
+{
+	struct g *gp;
+
+	if (!pin_is_first())
+		return NULL;
+	gp = globq_get(&sched.globq);
+	return g_stack(gp)->pin;
+}
+
+/* ---- on the goroutine: inside ---- */
+
+static void
+bind(struct m *mp, struct g *gp)
+{
+	g_stack(gp)->pin = mp;
+	a_or_relaxed(&gp->hold, HOLD_PIN);
+	mp->pinned = gp;
+	if (m_p(mp)) {
+		m_p(mp)->solo = true;
+		m_p(mp)->fair_at = 0;
+	}
+}
+
+static void
+unbind(struct m *mp, struct g *gp)
+{
+	a_and_relaxed(&gp->hold, (uint8_t)~HOLD_PIN);
+	mp->pinned = NULL;
+	if (m_p(mp))
+		m_p(mp)->solo = false;
+}
+
+void
+pin_step_back(struct m *mp)
+{
+	struct g *gp = m_g(mp);
+
+	if (!gp->pins)
+		bind(mp, gp);
+	sched_step_back();
+	if (!gp->pins)
+		unbind(mp, gp);
+}
+
+bool
+pin_end(struct m *mp, struct g *gp)
+{
+	if (!gp->pins)
+		return false;
+	gp->pins = 0;
+	a_and_relaxed(&gp->hold, (uint8_t)~HOLD_PIN);
+	check(mp->pinned == gp);
+	return true;
+}
+
+public void
+weft_pin(void)
+{
+	struct m *mp = m_self();
+	struct g *gp = mp ? m_g(mp) : NULL;
+
+	if (!gp)
+		return;
+	rt_enter(mp);
+	if (gp->pins == UINT8_MAX)
+		fatal("weft_pin: more than %d deep", UINT8_MAX);
+	if (gp->pins++ == 0)
+		bind(mp, gp);
+	rt_leave_out(mp);
+}
+
+public void
+weft_unpin(void)
+{
+	struct m *mp = m_self();
+	struct g *gp = mp ? m_g(mp) : NULL;
+
+	if (!gp)
+		return;
+	rt_enter(mp);
+	if (gp->pins == 0)
+		fatal("weft_unpin: the goroutine is not pinned");
+	if (--gp->pins == 0)
+		unbind(mp, gp);
+	rt_leave_out(mp);
+}

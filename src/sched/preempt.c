@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stopping a goroutine that computes: it is asked to, or a signal does it.
+ *
+ * The signal's handler runs on the M's signal stack and looks at where the
+ * goroutine was interrupted. It preempts only if all of this holds:
+ *
+ *   1. the M is outside of the runtime; the goroutine is neither pinned nor in
+ *      a region without preemption nor in an announced call. (Its P may be
+ *      gone, if the signal was late: so much the better that it stops.)
+ *   2. the stack pointer is in the goroutine's stack, with room below it for
+ *      all registers: so no other signal handler is active on another stack.
+ *      And we are not: somebody else's handler may have called ours;
+ *   3. the instruction is in a module that passed the audit (elf/audit.h), and
+ *      not in our own code;
+ *   4. and so is every frame up to the goroutine's entry (elf/unwind.h), which
+ *      rules out handlers on this stack and callbacks from libraries. Of our
+ *      own functions only those may be among them that call the user's:
+ *      whatever they called may have moved to another thread by itself;
+ *   5. no general register and no word of the stack in use points into the
+ *      memory of this thread. (Vector registers are not looked at: they are
+ *      full of what is long dead.)
+ *
+ * Then it copies the frame that the kernel has saved to the goroutine's stack
+ * and returns into land() (arch/sigframe.h), which queues the goroutine behind
+ * all others. When its turn comes, on whichever M, the kernel restores it.
+ *
+ * From the handler on the M is inside, so its P is not taken, and until the
+ * system call that restores the goroutine the pc is in our code: it is not
+ * preempted twice.
+ */
+#include "preempt.h"
+
+#include <errno.h>
+
+#include "audit.h"
+#include "fatal.h"
+#include "sched.h"
+#include "sigframe.h"
+#include "stall.h"
+#include "text.h"
+#include "unwind.h"
+
+public uint32_t weft_attention_;
+
+enum {
+	ALLOWED_MAX = 16,		/* libraries, by weft_preempt_allow */
+	LAND_BYTES = 2048,		/* for the code of land */
+	SCAN_MAX = 256 * 1024		/* of stack: some 30 us */
+};
+
+/* Written at boot and by weft_preempt_allow, under lock; then constant. */
+static struct {
+	struct lock lock;
+	int signal;			/* 0: never */
+	struct module module[ALLOWED_MAX + 2];
+	a32 n;				/* so many are there */
+	struct audit audit;
+} allowed = { .lock = LOCK_INIT(RANK_GFREE) };
+
+/* ---- in the handler ---- */
+
+static bool
+in_allowed(uintptr_t pc, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (module_has_code(&allowed.module[i], pc))
+			return true;
+	return false;
+}
+
+/* Does any word point to what belongs to this thread? */
+static bool
+tied(const struct m *mp, const uintptr_t *from, const uintptr_t *end)
+{
+	uintptr_t size = mp->own_hi - mp->own_lo;
+
+	for (; from < end; from++)
+		if (*from - mp->own_lo < size)
+			return true;
+	return false;
+}
+
+/*
+ * The registers that a call need not preserve are full of what the last one,
+ * of ours or of libc, left there, thread pointers among it. They count only in
+ * a program that can have got such a pointer: by the one kind of function the
+ * audit lets through that returns one.
+ */
+static bool
+tied_registers(const struct m *mp, const uintptr_t regs[DWARF_REGS])
+{
+	for (int i = 0; i < DWARF_REGS; i++)
+		if ((allowed.audit.tables || DWARF_PRESERVED >> i & 1) &&
+		    tied(mp, &regs[i], &regs[i] + 1))
+			return true;
+	return false;
+}
+
+/* Point 5, for the stack from sp to its top. */
+static int
+examine_words(struct m *mp, const uintptr_t regs[DWARF_REGS],
+    const struct unwind_stack *st)
+{
+	uintptr_t sp = (regs[DWARF_SP] - SIGFRAME_RED_ZONE) & ~(uintptr_t)7;
+
+	if (sp < st->lo)
+		sp = st->lo;
+	if (st->hi - sp > SCAN_MAX)
+		return WEFT_TAKEN_UNKNOWN;
+	if (tied_registers(mp, regs) ||
+	    tied(mp, (uintptr_t *)sp, (uintptr_t *)st->hi))
+		return WEFT_TAKEN_TIED;
+	return -1;
+}
+
+/* Points 4 and 5. */
+static int
+examine_frames(struct m *mp, const ucontext_t *uc, uint32_t n)
+{
+	struct stack *s = g_stack(m_g(mp));
+	struct unwind_stack st = { (uintptr_t)s->lo, (uintptr_t)stack_top(s) };
+	struct unwind u = {
+		.mods = allowed.module, .n = n, .st = &st,
+		.bottom = { (uintptr_t)frame_entry,
+		    (uintptr_t)frame_entry_end },
+	};
+	uintptr_t regs[DWARF_REGS], pc = dwarf_context(uc, regs);
+	enum unwind_end end;
+
+	unwind_begin(&u, regs, pc);
+	while ((end = unwind_step(&u)) == UNWIND_ON)
+		if (text_is_ours(u.pc) && !text_calls_out(u.pc) &&
+		    !range_has(&u.bottom, u.pc))
+			return WEFT_TAKEN_FRAME;
+	if (end == UNWIND_FOREIGN)
+		return WEFT_TAKEN_FRAME;
+	if (end != UNWIND_BOTTOM || u.regs[DWARF_SP] != st.hi)
+		return WEFT_TAKEN_UNKNOWN;
+	return examine_words(mp, regs, &st);
+}
+
+/* -1, or why not. Inside. */
+static int
+examine(struct m *mp, const ucontext_t *uc)
+{
+	struct g *gp = m_g(mp);
+	uintptr_t pc = sigframe_pc(uc), sp = sigframe_sp(uc);
+	/* pairs with allow */
+	uint32_t n = a_load_acq(&allowed.n);
+	struct stack *s;
+
+	if (gp->pins || gp->regions || a_load_relaxed(&mp->in_call))
+		return WEFT_TAKEN_REGION;
+	if (text_is_ours(pc))
+		return WEFT_TAKEN_RUNTIME;
+	s = g_stack(gp);
+	if (!os_sigstack_has(&mp->sigstack, uc) ||
+	    sp >= (uintptr_t)s || sp < (uintptr_t)s->lo ||
+	    sp - (uintptr_t)s->lo < sigframe_bytes(uc, LAND_BYTES))
+		return WEFT_TAKEN_STACK;
+	if (!in_allowed(pc, n))
+		return WEFT_TAKEN_FOREIGN;
+	if (!sigframe_movable(uc))
+		return WEFT_TAKEN_TIED;
+	return examine_frames(mp, uc, n);
+}
+
+static void
+refuse(struct m *mp, int why)
+{
+	stall_count(&stalls.refused[why]);
+	/* pairs with judge */
+	a_store_rel(&mp->verdict, VERDICT_REFUSED + (uint32_t)why);
+}
+
+/*
+ * On the goroutine's stack, below its saved registers. Begins inside. Ends
+ * outside, on the M that resumed it, by a system call.
+ */
+noreturn static void
+land(void *kept)
+{
+	struct m *mp;
+	stack_t alt;
+
+	sched_step_back();
+	mp = m_self();
+	os_sigstack_get(&mp->sigstack, &alt);
+	rt_leave_out(mp);
+	sigframe_resume(kept, &alt, sched.sigmask);
+}
+
+static void
+land_(void *kept)
+{
+	land(kept);
+}
+
+/* True if the signal was ours. */
+static bool
+on_signal(void *context)
+{
+	ucontext_t *uc = context;
+	struct m *mp = m_self();
+	uint32_t was;
+	int why;
+
+	/* pairs with preempt_send */
+	if (!mp || a_load_acq(&mp->verdict) != VERDICT_SENT)
+		return false;
+	if (a_load_relaxed(&mp->inside)) {
+		refuse(mp, WEFT_TAKEN_RUNTIME);
+		return true;
+	}
+	if (sigframe_cut_short(uc))
+		stall_count(&stalls.interrupted);
+	was = rt_enter(mp);
+	why = examine(mp, uc);
+	if (why >= 0) {
+		rt_leave(mp, was);
+		refuse(mp, why);
+		return true;
+	}
+	a_store_relaxed(&mp->asked, 0);
+	a_store_rel(&mp->verdict, VERDICT_IDLE);	/* pairs with judge */
+	stall_count(&stalls.preempted);
+	sigframe_keep(uc, land_);
+	return true;
+}
+
+/* ---- the monitor ---- */
+
+bool
+preempt_possible(void)
+{
+	return a_load_relaxed(&allowed.n) > 0;
+}
+
+bool
+preempt_send(struct m *mp)
+{
+	if (!mp->sigstack.base)
+		return false;
+	/* pairs with on_signal. One at a time: a second would be a stranger's. */
+	if (a_load_acq(&mp->verdict) == VERDICT_SENT)
+		return true;
+	/* pairs with on_signal */
+	a_store_rel(&mp->verdict, VERDICT_SENT);
+	if (os_signal_thread(mp->tid, allowed.signal) != 0) {
+		a_store_relaxed(&mp->verdict, VERDICT_IDLE);
+		return false;
+	}
+	stall_count(&stalls.signals);
+	return true;
+}
+
+/* ---- who may be preempted ---- */
+
+/* Adds a module: from now on handlers find it. Lock held, or at boot. */
+static void
+allow(const struct module *m)
+{
+	uint32_t n = a_load_relaxed(&allowed.n);
+
+	allowed.module[n] = *m;
+	a_store_rel(&allowed.n, n + 1);		/* pairs with examine */
+}
+
+/* Our own code, if it is not the program's: never preempted, but unwound. */
+static void
+allow_ourselves(const struct module *program)
+{
+	struct module m;
+
+	if (!module_has_code(program, (uintptr_t)__start_weft_text) &&
+	    module_at(__start_weft_text, &m) == 0)
+		allow(&m);
+}
+
+static void
+explain_at_start(void)
+{
+	int64_t wanted = 0;
+
+	if (os_env_number("WEFT_EXPLAIN", &wanted) == 1 && wanted)
+		say("%s", allowed.audit.text);
+}
+
+int
+preempt_init(int sig)
+{
+	struct module program;
+
+	if (sig < 0 || SAN_ON || allowed.signal)
+		return 0;
+	if (os_on_signal(sig, on_signal) != 0)
+		return -EINVAL;
+	allowed.signal = sig;
+	if (module_program(&program) &&
+	    audit_module(&program, true, &allowed.audit)) {
+		allow(&program);
+		allow_ourselves(&program);
+	}
+	explain_at_start();
+	return 0;
+}
+
+public int
+weft_preempt_allow(const void *address)
+{
+	struct module m;
+	int err = module_at(address, &m);
+
+	if (err)
+		return err;
+	lock_take(&allowed.lock);
+	if (a_load_relaxed(&allowed.n) == countof(allowed.module))
+		err = -ENOSPC;
+	else if (in_allowed((uintptr_t)address, a_load_relaxed(&allowed.n)))
+		err = 0;
+	else if (!audit_module(&m, false, &allowed.audit))
+		err = -EACCES;
+	else if (preempt_possible())
+		allow(&m);
+	lock_drop(&allowed.lock);
+	return err;
+}
+
+public size_t
+weft_preempt_explain(char *buf, size_t cap)
+{
+	size_t n;
+
+	lock_take(&allowed.lock);
+	n = audit_explain(&allowed.audit, buf, cap);
+	lock_drop(&allowed.lock);
+	return n;
+}
+
+static void
+region(int by)
+{
+	struct m *mp = m_self();
+	struct g *gp = mp ? m_g(mp) : NULL;
+
+	if (!gp)
+		return;
+	if (by > 0 && gp->regions == UINT8_MAX)
+		fatal("weft_preempt_off: more than %d deep", UINT8_MAX);
+	if (by < 0 && gp->regions == 0)
+		fatal("weft_preempt_on: preemption is not off");
+	gp->regions = (uint8_t)(gp->regions + by);
+}
+
+public void
+weft_preempt_off(void)
+{
+	region(1);
+}
+
+public void
+weft_preempt_on(void)
+{
+	region(-1);
+}
+
+/* ---- the other way: it is asked ---- */
+
+/* Another M gets our P, and we are queued behind all others: for tests. */
+static void
+migrate(struct m *mp)
+{
+	mp->shun = !mp->pinned;
+	sched_step_back();
+}
+
+cold public void
+weft_checkpoint_(void)
+{
+	struct m *mp = m_self();
+
+	/* Inside, in an announced call, in a region without: not now. */
+	if (!mp || !m_g(mp) || a_load_relaxed(&mp->inside) ||
+	    a_load_relaxed(&mp->in_call) || m_g(mp)->regions)
+		return;
+	check(self()->ranks == 0);
+	rt_enter(mp);
+	if (unlikely(!m_p(mp))) {
+		if (!loose_take_p(mp))
+			pin_step_back(mp);
+	} else if (a_load_relaxed(&mp->asked)) {
+		a_store_relaxed(&mp->asked, 0);
+		sched_step_back();
+	} else if (a_load_relaxed(&sched.stopping)) {
+		sched_step_back();
+	} else if (a_load_relaxed(&attention) & ATTEND_MIGRATE) {
+		migrate(mp);
+	}
+	rt_leave_out(m_self());
+}

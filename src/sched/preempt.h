@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stopping a goroutine that computes, by a signal. See preempt.c.
+ */
+#ifndef PREEMPT_H
+#define PREEMPT_H
+
+#include "m.h"
+
+/*
+ * m->verdict, one round trip of the signal:
+ *
+ *	        the monitor          the M's handler
+ *	IDLE -------------> SENT --------------------> IDLE	preempted
+ *	  ^                  |
+ *	  |                  +-----> REFUSED + why
+ *	  +---------------------------------+  the monitor
+ */
+enum { VERDICT_IDLE, VERDICT_SENT, VERDICT_REFUSED };
+
+/* At boot, after the settings are known: 0 or -errno. sig < 0: never. */
+int preempt_init(int sig);
+/* Can any goroutine be preempted by a signal? */
+bool preempt_possible(void);
+/* The monitor: sends it. False if that cannot be done now. */
+bool preempt_send(struct m *mp);
+
+#endif

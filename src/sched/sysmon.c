@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The monitor: a thread of its own, without a P, that looks at all Ps and sees
+ * to it that none is stuck with an M that does not come back.
+ *
+ * It looks every 20 us while there was something to do, and doubles that up to
+ * 10 ms while there was not. Each time:
+ *
+ *   - no P is idle: it runs the timers that are due, and sleeps no longer than
+ *     until the next (while a P is idle, an idle M waits for them: alarm.c);
+ *   - an M in an announced call loses its P at the second look if others wait
+ *     for it, and after 10 ms anyway;
+ *   - a goroutine whose *slice* is over, 10 ms, or 0.5 ms if somebody waits
+ *     whom a timer woke, is dealt with in steps, if others wait:
+ *
+ *	FINE -> ASKED	it shall let others run at its next call
+ *	  -> SIGNALLED	it did not: the signal, if its thread is awake. Asleep:
+ *			the P is taken, and no signal sent
+ *	  -> (taken)	the signal's verdict was negative, or too slow
+ *
+ *   - those who were taken their P because they could not be preempted then
+ *     are tried again, every 10 ms;
+ *   - free stacks and cold ones are given back, once a second.
+ *
+ * If all Ps have been idle for a while it sleeps until one is used (*deep*): an
+ * idle program makes no system calls. Who takes an idle P looks whether it is
+ * deep asleep, the monitor looks whether a P is used after it said so, under
+ * one lock.
+ *
+ * It is the only one that takes Ps: see retake.h.
+ */
+#include "sysmon.h"
+
+#include <errno.h>
+
+#include "alarm.h"
+#include "cool.h"
+#include "fatal.h"
+#include "preempt.h"
+#include "sched.h"
+#include "stall.h"
+
+#define US INT64_C(1000)
+#define MS INT64_C(1000000)
+
+enum { STACK_BYTES = 64 * 1024, TAKE_MAX = 64 };
+enum { FINE, ASKED, SIGNALLED };	/* steps */
+
+static const int64_t round_min = 20 * US;
+static const int64_t round_max = 10 * MS;
+static const int64_t round_slow = 200 * US;	/* too long for a hint */
+static const int64_t step_ns = 20 * US;		/* between two steps */
+static const int64_t verdict_ns = 200 * US;	/* if somebody is urgent, */
+static const int64_t verdict_max = 2 * MS;	/* ... for the handler */
+static const int64_t short_slice = 500 * US;
+static const int64_t linger = 50 * MS;		/* idle before deep sleep */
+static const int64_t cool_ns = 1000 * MS;
+enum { SIGNAL_TRIES = 3 };
+
+struct sysmon_state sysmon = { .until = { (uint64_t)NEVER_NS } };
+
+static struct note note;	/* it sleeps here */
+
+/* The monitor's own. */
+static struct {
+	int64_t slice;
+	bool always;		/* slices end whether others wait or not */
+	int64_t round;		/* how long it sleeps between two looks */
+	int64_t busy_at;	/* when a P was last seen in use */
+	int64_t recall_at;	/* when to look at those without a P */
+	int64_t cool_at;
+	bool cooling;		/* there may be more to give back */
+	/* of this look */
+	int64_t now, sooner;	/* sleep no longer than until then */
+	bool crowded;		/* no P is idle, and something is queued */
+	bool urgent, moved, acted;
+	uint32_t n_asked, n_take;
+	struct retake_try take[TAKE_MAX];
+	struct p *oldest;	/* has run longest, for who is urgent */
+} mon;
+
+static void
+no_later_than(int64_t when)
+{
+	if (when < mon.sooner)
+		mon.sooner = when;
+}
+
+/* ---- one P ---- */
+
+/* Would there be an M for one more P? A guess. */
+static bool
+thread_to_be_had(void)
+{
+	bool yes;
+
+	lock_take(&sched.lock);
+	yes = sched.n_idle_m || sched.n_m < sched.max_m || pin_is_first();
+	lock_drop(&sched.lock);
+	return yes;
+}
+
+static void
+plan_take(struct p *pp, struct m *mp, int why)
+{
+	bool computes = why > WEFT_TAKEN_ASLEEP;
+
+	if (mon.n_take == TAKE_MAX)
+		return;
+	/* A stop of the world needs no thread for it. */
+	if (!a_load_relaxed(&sched.stopping) &&
+	    ((computes && a_load_relaxed(&sched.n_off[OFF_LOOSE]) +
+	    mon.n_take >= sched.max_loose) || !thread_to_be_had())) {
+		stall_count(&stalls.capped);
+		/* It has another slice. */
+		pp->watch.step = FINE;
+		pp->watch.since = pp->watch.call_since = mon.now;
+		return;
+	}
+	mon.take[mon.n_take++] = (struct retake_try){ pp, mp, why };
+}
+
+static void
+next_step(struct plook *w, uint8_t step)
+{
+	w->step = step;
+	w->at = mon.now;
+	mon.acted = true;
+	no_later_than(mon.now + step_ns);
+}
+
+static void
+ask(struct plook *w, struct m *mp)
+{
+	a_store_relaxed(&mp->asked, 1);
+	stall_count(&stalls.asked);
+	w->tries = 0;
+	next_step(w, ASKED);
+}
+
+/* It did not let others run. Asleep, or else the signal. */
+static void
+press(struct p *pp, struct m *mp)
+{
+	struct plook *w = &pp->watch;
+
+	if (os_thread_asleep(mp->tid) == 1) {
+		plan_take(pp, mp, WEFT_TAKEN_ASLEEP);
+	} else if (!preempt_possible()) {
+		plan_take(pp, mp, WEFT_TAKEN_OFF);
+	} else if (preempt_send(mp)) {
+		w->tries++;
+		next_step(w, SIGNALLED);
+	} else {
+		plan_take(pp, mp, WEFT_TAKEN_OFF);
+	}
+}
+
+/* Some refusals are of a moment: it was in libc just then. */
+static bool
+worth_another(const struct plook *w, int why)
+{
+	return w->tries < SIGNAL_TRIES && why >= WEFT_TAKEN_RUNTIME &&
+	    why != WEFT_TAKEN_STACK;
+}
+
+static void
+judge(struct p *pp, struct m *mp)
+{
+	struct plook *w = &pp->watch;
+	/* pairs with refuse */
+	uint32_t v = a_load_acq(&mp->verdict);
+
+	if (v == VERDICT_SENT) {
+		if (mon.now - w->at >=
+		    (mon.urgent ? verdict_ns : verdict_max))
+			plan_take(pp, mp, WEFT_TAKEN_LATE);
+		else
+			no_later_than(mon.now + step_ns);
+	} else if (v >= VERDICT_REFUSED) {
+		a_store_relaxed(&mp->verdict, VERDICT_IDLE);
+		if (worth_another(w, (int)(v - VERDICT_REFUSED)))
+			press(pp, mp);
+		else
+			plan_take(pp, mp, (int)(v - VERDICT_REFUSED));
+	} else {
+		w->step = FINE;		/* preempted, and back again */
+	}
+}
+
+static void
+deal_with(struct p *pp, struct m *mp)
+{
+	struct plook *w = &pp->watch;
+
+	if (w->step == FINE)
+		ask(w, mp);
+	else if (mon.now - w->at < step_ns)
+		no_later_than(w->at + step_ns);
+	else if (w->step == ASKED)
+		press(pp, mp);
+	else
+		judge(pp, mp);
+}
+
+/* Does anybody wait for this P? */
+static bool
+wanted(struct p *pp)
+{
+	return mon.always || mon.crowded || a_load_relaxed(&sched.stopping) ||
+	    !runq_empty(&pp->q);
+}
+
+/* An announced call: nothing need be asked. */
+static void
+look_at_call(struct p *pp, struct m *mp)
+{
+	struct plook *w = &pp->watch;
+	int64_t limit = wanted(pp) ? round_min : round_max;
+
+	/* Many short ones in a row are one slice: it shall wait when back. */
+	if (w->step == FINE && mon.now - w->since >= mon.slice && wanted(pp))
+		ask(w, mp);
+	if (mon.now - w->call_since >= limit)
+		plan_take(pp, mp, WEFT_TAKEN_CALL);
+	else
+		no_later_than(w->call_since + limit);
+}
+
+static void
+look_at_slice(struct p *pp, struct m *mp)
+{
+	struct plook *w = &pp->watch;
+	int64_t over = w->since + mon.slice;
+
+	if (a_load_relaxed(&sched.stopping))
+		over = mon.now;
+	if (!wanted(pp)) {
+		a_store_relaxed(&mp->asked, 0);
+		w->step = FINE;
+		return;
+	}
+	if (mon.urgent && (!mon.oldest || w->since < mon.oldest->watch.since))
+		mon.oldest = pp;
+	if (mon.now >= over || w->step != FINE)
+		deal_with(pp, mp);
+	else
+		no_later_than(over);
+}
+
+/* True if it does the same as when we last looked. */
+static bool
+same_as_before(struct plook *w, struct p *pp, struct m *mp)
+{
+	uint64_t tick = a_load_relaxed(&pp->stats.switches) +
+	    a_load_relaxed(&pp->stats.yields);
+	uint64_t calls = a_load_relaxed(&mp->calls);
+	bool same = w->mp == mp && w->tick == tick;
+
+	if (!same) {
+		w->since = mon.now;
+		w->step = FINE;
+		mon.moved = true;
+	}
+	if (!same || w->calls != calls)
+		w->call_since = mon.now;
+	w->mp = mp;
+	w->tick = tick;
+	w->calls = calls;
+	return same;
+}
+
+static void
+look_at(struct p *pp)
+{
+	/* pairs with m_acquire */
+	struct m *mp = a_load_acq(&pp->mp);
+	struct plook *w = &pp->watch;
+	uint8_t step = w->step;
+
+	if (!mp) {
+		w->mp = NULL;
+		w->step = FINE;
+		return;
+	}
+	mon.busy_at = mon.now;
+	if (!same_as_before(w, pp, mp)) {
+		/* What was asked of the last goroutine is not of this one. */
+		if (step != FINE)
+			a_store_relaxed(&mp->asked, 0);
+		no_later_than(mon.now + mon.slice);
+	} else if (a_load_relaxed(&mp->in_call)) {
+		look_at_call(pp, mp);
+	} else if (!a_load_relaxed(&mp->inside)) {
+		look_at_slice(pp, mp);
+	}
+	mon.n_asked += w->step != FINE;
+}
+
+/* ---- all of them ---- */
+
+/* Somebody whom a timer woke waits: the one that has run longest must go. */
+static void
+make_way(void)
+{
+	struct p *pp = mon.oldest;
+	struct m *mp = pp ? pp->watch.mp : NULL;
+
+	if (!mp || pp->watch.step != FINE)
+		return;
+	if (mon.now - pp->watch.since >= short_slice)
+		deal_with(pp, mp);
+	else
+		no_later_than(pp->watch.since + short_slice);
+}
+
+/*
+ * An M whose P was taken since its goroutine could not be preempted just then,
+ * and which has not called us since: perhaps it can be now. If so, it queues
+ * up like others, and does not compete with them any longer.
+ */
+static void
+recall(struct m *mp, void *arg)
+{
+	(void)arg;
+	/* pairs with rt_enter_slow */
+	if (a_load_acq(&mp->retake) == RETAKE_TAKEN &&
+	    mp->taken_why > WEFT_TAKEN_REGION &&
+	    os_thread_asleep(mp->tid) == 0)
+		preempt_send(mp);
+}
+
+static void
+recall_loose(void)
+{
+	if (!a_load_relaxed(&sched.n_off[OFF_LOOSE]) || !preempt_possible())
+		return;
+	if (mon.now >= mon.recall_at) {
+		mon.recall_at = mon.now + round_max;
+		m_each(recall, NULL);
+	}
+	no_later_than(mon.recall_at);
+}
+
+/* A thread was refused before: perhaps now. */
+static void
+feed(void)
+{
+	if (!a_load_relaxed(&sched.starved))
+		return;
+	lock_take(&sched.lock);
+	a_store_relaxed(&sched.starved, 0);
+	lock_drop(&sched.lock);
+	idle_wake_if_work();
+	/* The thread may have been wanted for watching timers only. */
+	alarm_announce(alarm_next());
+}
+
+static void
+set_attention(void)
+{
+	bool any = mon.n_asked || a_load_relaxed(&sched.n_off[OFF_ASLEEP]) ||
+	    a_load_relaxed(&sched.n_off[OFF_LOOSE]);
+
+	if (any == !!(a_load_relaxed(&attention) & ATTEND_MONITOR))
+		return;
+	if (any)
+		a_or_relaxed(&attention, ATTEND_MONITOR);
+	else
+		a_and_relaxed(&attention, ~(uint32_t)ATTEND_MONITOR);
+}
+
+static bool
+anything_queued(uint32_t procs)
+{
+	if (globq_len(&sched.globq))
+		return true;
+	for (uint32_t i = 0; i < procs; i++)
+		if (!runq_empty(&p_at(i)->q))
+			return true;
+	return false;
+}
+
+/*
+ * Nobody else waits for timers: no P is idle, or no M is (each is pinned, or
+ * no thread was to be had).
+ */
+static bool
+timers_are_ours(void)
+{
+	/* sc: pairs with alarm_announce, and with alarm_watch */
+	return !a_load_sc(&sched.n_idle_p) ||
+	    (int64_t)a_load_sc(&sched.watch_until) == NEVER_NS;
+}
+
+static void
+look_around(void)
+{
+	/* sc: pairs with world_resize: so many Ps are there */
+	uint32_t procs = a_load_sc(&sched.procs);
+	bool full = a_load_relaxed(&sched.n_idle_p) == 0;
+
+	mon.moved = mon.acted = false;
+	mon.n_asked = mon.n_take = 0;
+	mon.oldest = NULL;
+	if (timers_are_ours())
+		alarm_run_all();
+	mon.crowded = full && anything_queued(procs);
+	mon.urgent = full && globq_urgent(&sched.globq);
+	for (uint32_t i = 0; i < procs; i++)
+		look_at(p_at(i));
+	make_way();
+	set_attention();
+	if (retake_try(mon.take, mon.n_take))
+		mon.acted = true;
+	set_attention();
+	recall_loose();
+	feed();
+}
+
+/* ---- sleeping ---- */
+
+/* Gives memory back now and then. */
+static void
+cool_down(void)
+{
+	if (mon.now < mon.cool_at)
+		return;
+	if (mon.busy_at >= mon.cool_at - cool_ns)
+		cool_again();
+	mon.cool_at = mon.now + cool_ns;
+	mon.cooling = cool_some();
+}
+
+static bool
+all_idle(void)
+{
+	return a_load_relaxed(&sched.n_idle_p) == a_load_relaxed(&sched.procs);
+}
+
+/* True if it may sleep until it is woken. */
+static bool
+fall_asleep(void)
+{
+	bool idle;
+
+	if (mon.now - mon.busy_at < linger || mon.cooling ||
+	    (timers_are_ours() && alarm_next() != NEVER_NS))
+		return false;
+	/* Who ended, or went to sleep, last may have left nobody who asks. */
+	deadlock_check();
+	lock_take(&sched.lock);
+	a_store_sc(&sysmon.deep, 1);	/* sc: pairs with sysmon_asleep */
+	idle = all_idle() && !a_load_relaxed(&sched.starved);
+	if (!idle)
+		a_store_sc(&sysmon.deep, 0);	/* sc: the same */
+	lock_drop(&sched.lock);
+	return idle;
+}
+
+/* Until when it sleeps, published before the last look at the timers. */
+static int64_t
+bedtime(int64_t until)
+{
+	int64_t next;
+
+	a_store_relaxed(&sysmon.slow, until - mon.now > round_slow);
+	/* sc: pairs with sysmon_alarm */
+	a_store_sc(&sysmon.until, (uint64_t)until);
+	if (!timers_are_ours())
+		return until;
+	next = alarm_next();
+	return next < until ? next : until;
+}
+
+static void
+nap(void)
+{
+	int64_t until = mon.now + mon.round, left;
+
+	if (mon.sooner < until)
+		until = mon.sooner;
+	if (mon.cooling && mon.cool_at < until)
+		until = mon.cool_at;
+	left = os_left_ns(bedtime(until));
+	if (left > 0)
+		note_wait(&note, left);
+}
+
+static void
+rest(void)
+{
+	mon.round = mon.acted ? round_min : mon.round * 2;
+	if (mon.round > round_max || mon.busy_at != mon.now)
+		mon.round = round_max;	/* or nobody has a P */
+	if (fall_asleep()) {
+		a_store_relaxed(&sysmon.slow, 1);
+		note_wait(&note, FOREVER);
+		/* sc: pairs with sysmon_asleep */
+		a_store_sc(&sysmon.deep, 0);
+		mon.round = round_min;
+	} else {
+		nap();
+	}
+	a_store_relaxed(&sysmon.slow, 0);
+}
+
+static void *
+sysmon_main(void *arg)
+{
+	(void)arg;
+	os_sigmask_set(~UINT64_C(0));
+	os_thread_precise_sleep();
+	mon.round = round_min;
+	mon.busy_at = os_now_ns();
+	while (!(a_load_relaxed(&sched.stopping) & STOP_ENDED)) {
+		mon.now = os_now_ns();
+		mon.sooner = NEVER_NS;
+		look_around();
+		cool_down();
+		rest();
+	}
+	m_halt();
+	return NULL;
+}
+
+void
+sysmon_wake(void)
+{
+	note_poke(&note);
+}
+
+static bool started;
+
+void
+sysmon_forked(void)
+{
+	started = false;
+}
+
+int
+sysmon_start(int64_t slice_us)
+{
+	int err;
+
+	mon.slice = slice_us ? slice_us * US : round_max;
+	mon.always = slice_us != 0;
+	if (started)
+		return 0;
+	err = os_thread_start(sysmon_main, NULL, STACK_BYTES);
+	started = err == 0;
+	return err;
+}
