@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ps are taken from Ms that come back just then. The calls last about as long
+ * as the monitor waits before it takes one, so that both meet.
+ */
+#include <stdlib.h>
+
+#include <weft.h>
+
+#include "t.h"
+
+__attribute__((constructor)) static void
+setup(void)
+{
+	setenv("WEFT_SLICE_US", "50", 0);
+	setenv("WEFT_PREEMPT_SIGNAL", "-1", 0);
+}
+
+enum { CALLERS = 4, COMPUTERS = 4, YIELDERS = 4 };
+static int stop;
+static int64_t calls, turns, computed;
+
+static void *
+spin(void *us)
+{
+	double end = t_now() + (double)(intptr_t)us * 1e-6;
+
+	while (t_now() < end)
+		;
+	return us;
+}
+
+static void
+caller(int seed)
+{
+	unsigned x = (unsigned)seed * 2654435761u + 1;
+
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		intptr_t us = 10 + (intptr_t)((x = x * 1103515245 + 12345) >>
+		    16) % 60;
+
+		OK(weft_blocking(spin, (void *)us) == (void *)us);
+		__atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
+	}
+}
+
+/* Not announced, and away for about a slice (see setup). */
+static void
+computer(int seed)
+{
+	unsigned x = (unsigned)seed * 2654435761u + 7;
+
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		spin((void *)(60 + (intptr_t)((x = x * 1103515245 + 12345) >>
+		    16) % 60));
+		weft_now();
+		__atomic_add_fetch(&computed, 1, __ATOMIC_RELAXED);
+	}
+}
+
+static void
+yielder(void)
+{
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		weft_yield();
+		__atomic_add_fetch(&turns, 1, __ATOMIC_RELAXED);
+	}
+}
+
+static void
+meet(void)
+{
+	int64_t end = weft_in(t_scale(1000) * WEFT_MS);
+
+	stop = 0;
+	calls = turns = computed = 0;
+	for (int i = 0; i < CALLERS; i++)
+		weft_go(caller, i);
+	for (int i = 0; i < COMPUTERS; i++)
+		weft_go(computer, i);
+	for (int i = 0; i < YIELDERS; i++)
+		weft_go(yielder);
+	weft_sleep_until(end);
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	while (weft_count() > 1)
+		weft_yield();
+	OK(calls > 0 && turns > 0 && computed > 0);
+}
+
+ON_ALL(meet)
