@@ -2,8 +2,12 @@
 /*
  * weft-bench [WORKLOAD [PROCS]]
  *
- * Runs one workload, or all but those that measure a distribution rather than
- * a cost; `list` names them.
+ * Runs one workload, or all but those whose output is a page; `list` names
+ * them.
+ *
+ * The program must pass the examination of weft_preempt_explain, or it would
+ * not be preempted by signals: nothing thread-local, no locks but weft's, and
+ * no strerror, which keeps its text in the thread.
  */
 #include "bench.h"
 
@@ -34,6 +38,11 @@ static const struct {
 	{ "sleepers", bench_sleepers, false },
 	{ "timers", bench_timers, false },
 	{ "parked", bench_parked, false },
+	{ "preempt", bench_preempt, false },
+	{ "syscall", bench_syscall, false },
+	{ "sysblock", bench_sysblock, false },
+	{ "foreign_block", bench_foreign_block, false },
+	{ "foreign_hog", bench_foreign_hog, false },
 	{ "lateness", bench_lateness, true },
 };
 enum { WORKLOADS = sizeof workloads / sizeof workloads[0] };
@@ -133,6 +142,6 @@ main(int argc, char **argv)
 	}
 	r = weft_run_config(&c, run, argc, argv);
 	if (r < 0)
-		fprintf(stderr, "weft-bench: weft_run: %s\n", strerror(-r));
+		fprintf(stderr, "weft-bench: weft_run: error %d\n", -r);
 	return r < 0 ? 2 : r;
 }

@@ -40,6 +40,11 @@ void bench_mutex(void);
 void bench_sleepers(void);
 void bench_timers(void);
 void bench_parked(void);
+void bench_preempt(void);
+void bench_syscall(void);
+void bench_sysblock(void);
+void bench_foreign_block(void);
+void bench_foreign_hog(void);
 void bench_lateness(void);
 
 #endif

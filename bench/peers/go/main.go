@@ -399,12 +399,14 @@ func spin(stop *int32, x *uint64) {
 	}
 }
 
-// preempt keeps two hogs on every P while one goroutine sleeps 1 ms, 500 times:
-// how late does it wake?
-func preempt() {
+// sleepBeside has two hogs for every P, and this goroutine sleep 1 ms, 500
+// times: how late does it wake? A hog returns soon after stop is set.
+func sleepBeside(name string, hog func(stop *int32)) {
 	var stop int32
+	var wg sync.WaitGroup
 	for i := 0; i < 2*runtime.GOMAXPROCS(0); i++ {
-		go func() { var x uint64; spin(&stop, &x) }()
+		wg.Add(1)
+		go func() { hog(&stop); wg.Done() }()
 	}
 	lat := make([]float64, 0, 500)
 	for i := 0; i < 500; i++ {
@@ -414,7 +416,16 @@ func preempt() {
 	}
 	atomic.StoreInt32(&stop, 1)
 	sort.Float64s(lat)
-	fmt.Printf("%-16s %10.2f ms p50  %.2f ms p99\n", "preempt_late", lat[250], lat[494])
+	fmt.Printf("%-16s %10.3f ms p50  %.3f ms p99\n", name, lat[250], lat[494])
+	wg.Wait()
+}
+
+// preempt has endless loops with no calls.
+func preempt() {
+	sleepBeside("preempt_late", func(stop *int32) {
+		var x uint64
+		spin(stop, &x)
+	})
 }
 
 // syscallcost is what a short system call through the runtime takes.
@@ -446,10 +457,12 @@ func sysblock() {
 	fmt.Printf("%-16s %10.1f ms (ideal 100)\n", "sysblock64", float64(time.Since(t).Microseconds())/1e3)
 }
 
-var workloads = []struct {
+type workload struct {
 	name string
 	run  func()
-}{
+}
+
+var workloads = []workload{
 	{"spawn", func() { spawn(200000); spawn(3000000) }},
 	{"spawnjoin", func() { spawnjoin(1000000) }},
 	{"yield", func() { yield(8000000) }},

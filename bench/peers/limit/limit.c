@@ -5,8 +5,12 @@
  * Usage: limit [WORKLOAD [PROCS]]
  *
  * syscall  a plain loop around read(2)
+ * sysblock a thread for each goroutine, whatever PROCS
  * echo     one thread serves and one thread asks, each around its own
  *          edge-triggered epoll; always these two threads, whatever PROCS
+ * preempt, foreign_block, foreign_hog
+ *          a thread sleeps beside 2 * PROCS others, which the kernel spreads
+ *          over all the CPUs there are: what it alone makes of that load
  */
 #define _GNU_SOURCE
 #include "../peer.h"
@@ -16,11 +20,16 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum { MSG_BYTES = 64, BATCH = 128, MAX_CONNS = 4096, MAX_FDS = 65536 };
+enum { NAPPERS = 64, SLEEPS = 500, SORTED = 1000000 };
+
+/* Tells the threads beside the sleeper to end; atomic. */
+static int quit;
 
 /* What the client tells the server; constant once the server runs. */
 struct listener {
@@ -46,6 +55,104 @@ static void syscall_read1(long n)
 		must(read(fd, &c, 1) == 1, "read /dev/zero");
 	nsop("syscall_read1", n, now_ns() - start);
 	close(fd);
+}
+
+static void *napper(void *arg)
+{
+	for (int i = 0; i < 20; i++) {
+		struct timespec ts = { .tv_nsec = 5000000 };
+
+		must(nanosleep(&ts, NULL) == 0, "nanosleep");
+	}
+	return arg;
+}
+
+static void sysblock(void)
+{
+	pthread_t thread[NAPPERS];
+	double start = now_ns();
+
+	for (int i = 0; i < NAPPERS; i++)
+		must(pthread_create(&thread[i], NULL, napper, NULL) == 0,
+		     "pthread_create");
+	for (int i = 0; i < NAPPERS; i++)
+		pthread_join(thread[i], NULL);
+	printf("%-16s %10.1f ms\n", "sysblock64", (now_ns() - start) / 1e6);
+	fflush(stdout);
+}
+
+static int going(void)
+{
+	return !__atomic_load_n(&quit, __ATOMIC_RELAXED);
+}
+
+static void *spin(void *arg)
+{
+	while (going())
+		;
+	return arg;
+}
+
+static void *doze(void *arg)
+{
+	while (going())
+		usleep(200000);
+	return arg;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void *sort(void *arg)
+{
+	uint32_t *v = malloc(SORTED * sizeof *v), x = 1;
+
+	must(v != NULL, "malloc");
+	while (going()) {
+		for (int i = 0; i < SORTED; i++)
+			v[i] = x = x * 1664525 + 1013904223;
+		qsort(v, SORTED, sizeof *v, by_value);
+	}
+	free(v);
+	return arg;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void sleep_beside(const char *name, void *(*hog)(void *), int hogs)
+{
+	pthread_t *thread = calloc(hogs, sizeof *thread);
+	double late[SLEEPS];
+
+	must(thread != NULL, "calloc");
+	__atomic_store_n(&quit, 0, __ATOMIC_RELAXED);
+	for (int i = 0; i < hogs; i++)
+		must(pthread_create(&thread[i], NULL, hog, NULL) == 0,
+		     "pthread_create");
+	for (int i = 0; i < SLEEPS; i++) {
+		struct timespec ts = { .tv_nsec = 1000000 };
+		double start = now_ns();
+
+		must(nanosleep(&ts, NULL) == 0, "nanosleep");
+		late[i] = (now_ns() - start) / 1e6 - 1;
+	}
+	__atomic_store_n(&quit, 1, __ATOMIC_RELAXED);
+	qsort(late, SLEEPS, sizeof *late, ascending);
+	printf("%-16s %10.3f ms p50  %.3f ms p99\n", name, late[SLEEPS / 2],
+	       late[SLEEPS * 99 / 100 - 1]);
+	fflush(stdout);
+	for (int i = 0; i < hogs; i++)
+		pthread_join(thread[i], NULL);
+	free(thread);
 }
 
 static void watch(int ep, int fd)
@@ -179,12 +286,21 @@ static void echo(int conns, int trips)
 int main(int argc, char **argv)
 {
 	const char *asked = argc > 1 ? argv[1] : "all";
+	int procs = argc > 2 ? atoi(argv[2]) : sysconf(_SC_NPROCESSORS_ONLN);
 
-	if (wanted(asked, "syscall"))
-		syscall_read1(3000000);
 	if (wanted(asked, "echo")) {
 		echo(64, 5000);
 		echo(1000, 300);
 	}
+	if (wanted(asked, "preempt"))
+		sleep_beside("preempt_late", spin, 2 * procs);
+	if (wanted(asked, "syscall"))
+		syscall_read1(3000000);
+	if (wanted(asked, "sysblock"))
+		sysblock();
+	if (wanted(asked, "foreign_block"))
+		sleep_beside("foreign_block", doze, 2 * procs);
+	if (wanted(asked, "foreign_hog"))
+		sleep_beside("foreign_hog", sort, 2 * procs);
 	return 0;
 }
