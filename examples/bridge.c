@@ -42,7 +42,7 @@ weft_main(int argc, char **argv)
 		weft_go(consumer, c, i, &wg);
 	if (pthread_create(&thread, NULL, producer, c) != 0)
 		return 1;
-	weft_waitgroup_wait(&wg);	/* pthread_join would hold a proc */
+	weft_waitgroup_wait(&wg);	/* leaves its proc at once */
 	pthread_join(thread, NULL);
 	weft_chan_release(c);
 	for (int i = 0; i < CONSUMERS; i++) {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* A short tour with real numbers; each step says in one line what it shows. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <weft.h>
 
 enum { MANY = 100000, HOGS = 64, WORKERS = 8, SHOWN = 8, PRIMES = 1500,
-	SLEEPERS = 10000 };
+	SLEEPERS = 10000, SLEEPS = 200 };
 
 typedef unsigned long long ull;
 static long counted;		/* pieces of work done */
@@ -209,9 +210,57 @@ alarms(void)
 	weft_chan_release(late);
 }
 
+static void
+endless(weft_waitgroup *wg)
+{
+	while (__atomic_load_n(&again, __ATOMIC_RELAXED))
+		;
+	weft_waitgroup_done(wg);
+}
+
+static int
+ascending(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void
+beside_loops(void)
+{
+	int64_t late[SLEEPS], due;
+	weft_waitgroup wg = {0};
+	weft_stalls old, s;
+	ull taken = 0;
+
+	weft_stalls_read(&old);
+	__atomic_store_n(&again, 1, __ATOMIC_RELAXED);
+	weft_waitgroup_add(&wg, 2 * weft_procs());
+	for (int i = 0; i < 2 * weft_procs(); i++)
+		weft_go(endless, &wg);
+	for (int i = 0; i < SLEEPS; i++) {
+		due = weft_in(WEFT_MS);
+		weft_sleep(WEFT_MS);
+		late[i] = weft_now() - due;
+	}
+	weft_stalls_read(&s);
+	__atomic_store_n(&again, 0, __ATOMIC_RELAXED);
+	weft_waitgroup_wait(&wg);
+	qsort(late, SLEEPS, sizeof late[0], ascending);
+	printf("   late by %.2f ms (median), %.2f ms (99 of 100)\n",
+	    (double)late[SLEEPS / 2] / 1e6,
+	    (double)late[SLEEPS * 99 / 100 - 1] / 1e6);
+	for (int i = 0; i < WEFT_TAKEN_REASONS; i++)
+		taken += s.taken[i] - old.taken[i];
+	printf("   loops stopped by a signal: %llu; processors taken: %llu\n",
+	    (ull)(s.preempted - old.preempted), taken);
+}
+
 int
 weft_main(int argc, char **argv)
 {
+	int procs = weft_procs();
 	weft_stats s;
 
 	(void)argc, (void)argv;
@@ -220,7 +269,7 @@ weft_main(int argc, char **argv)
 	printf("2. the same, but all of them stay and wait at a gate\n");
 	many(1);
 	printf("3. %d goroutines that compute, on %d processor(s)\n", HOGS,
-	    weft_procs());
+	    procs);
 	spread();
 	printf("4. %d goroutines, and the number of processors changes\n",
 	    WORKERS);
@@ -229,7 +278,11 @@ weft_main(int argc, char **argv)
 	sieve();
 	printf("6. %d goroutines sleep, one to wake every 10 us\n", SLEEPERS);
 	alarms();
-	printf("7. what the scheduler counted in all of this\n");
+	weft_set_procs(procs);
+	printf("7. one sleeps 1 ms, %d times, beside %d endless loops\n",
+	    SLEEPS, 2 * procs);
+	beside_loops();
+	printf("8. what the scheduler counted in all of this\n");
 	weft_stats_read(&s);
 	printf("   spawned  %8llu      steals   %8llu\n"
 	    "   ended    %8llu      stolen   %8llu\n"

@@ -33,7 +33,8 @@ thread(void *all)
 
 /*
  * The main goroutine waits for the threads with a waitgroup first, so that
- * its processor is free for the goroutines; pthread_join alone would hold it.
+ * its processor is free for the goroutines at once; pthread_join alone would
+ * hold it until it is taken, some milliseconds later.
  */
 int
 weft_main(int argc, char **argv)
