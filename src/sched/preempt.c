@@ -242,7 +242,8 @@ preempt_send(struct m *mp)
 {
 	if (!mp->sigstack.base)
 		return false;
-	/* pairs with on_signal. One at a time: a second would be a stranger's. */
+	/* pairs with on_signal. One at a time: a second would be a
+	 * stranger's. */
 	if (a_load_acq(&mp->verdict) == VERDICT_SENT)
 		return true;
 	/* pairs with on_signal */
