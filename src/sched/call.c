@@ -10,7 +10,7 @@
  * gives the P away before it begins. Which calls those are is remembered by
  * the address of the function, or of the place that announced it, in a small
  * table; two calls that share an entry at worst cost each other some
- * microseconds. An entry is set when a call lost its P, and decays when a call
+ * microseconds. An entry is set when a call loses its P, and decays when a call
  * that gave it up was quick after all.
  *
  * Back from the call, a goroutine whose P is gone takes an idle one, its old
@@ -40,7 +40,7 @@ key_of(const void *address)
 static void
 learn(struct m *mp)
 {
-	a8 *slow = &slow_calls[mp->call_key];
+	a8 *slow = &slow_calls[a_load_relaxed(&mp->call_key)];
 	uint8_t n = a_load_relaxed(slow);
 
 	if (!mp->call_start || cpu_cycles() - mp->call_start >
@@ -66,33 +66,39 @@ give_up(struct m *mp)
 	p_hand_off(pp);
 }
 
-/* Something waits for this P, and the monitor does not look often now. */
+/* Does anybody wait for this P? A guess: it may not be ours any more. */
 static bool
 others_wait(struct p *pp)
 {
-	return !runq_empty(&pp->q) || globq_len(&sched.globq);
+	return pp && (!runq_empty(&pp->q) || globq_len(&sched.globq));
+}
+
+void
+call_was_slow(struct m *mp)
+{
+	uint32_t key = a_load_relaxed(&mp->call_key);
+
+	a_store_relaxed(&slow_calls[key], KNOWN_SLOW);
 }
 
 static always_inline void
 enter(struct m *mp, const void *address)
 {
-	struct p *pp;
+	uint32_t key = key_of(address);
 
 	g_set(m_g(mp), G_RUNNING, G_CALL);
-	mp->call_key = key_of(address);
+	a_store_relaxed(&mp->call_key, key);
 	mp->call_start = 0;
 	a_bump(&mp->calls, 1);
 	a_store_relaxed(&mp->in_call, 1);
-	if (likely(!a_load_relaxed(&slow_calls[mp->call_key]) &&
-	    !a_load_relaxed(&sysmon.slow)))
-		return;
-	rt_enter(mp);
-	pp = m_p(mp);
-	if (pp && a_load_relaxed(&slow_calls[mp->call_key]))
-		give_up(mp);
-	else if (pp && others_wait(pp))
+	if (unlikely(a_load_relaxed(&slow_calls[key]) != 0)) {
+		rt_enter(mp);
+		if (m_p(mp))
+			give_up(mp);
+		rt_leave_out(mp);
+	} else if (a_load_relaxed(&sysmon.slow) && others_wait(m_p(mp))) {
 		sysmon_hint();
-	rt_leave_out(mp);
+	}
 }
 
 /* Inside. The P is gone, or others shall run. Returns inside, with a P. */

@@ -60,6 +60,7 @@ struct m {
 	a32 inside;		/* is in the runtime, and may use its P */
 	a32 in_call;		/* announced a call that may block */
 	a64 calls;		/* so many in all */
+	a32 call_key;		/* which one: see call.c */
 	APTR(struct g) curg;	/* the goroutine it runs, or NULL on g0 */
 	/* ... from one context to the next across a switch */
 	APTR(struct g) left;	/* who left, NULL if nobody */
@@ -90,7 +91,6 @@ struct m {
 	bool ends;		/* its pinned goroutine has ended */
 	bool shun;		/* its goroutine shall go to another M */
 	struct p *old_p;	/* the one it had before the call */
-	uint32_t call_key;	/* which call: see call.c */
 	uint64_t call_start;	/* in cycles, if its P was given up */
 	bool spinning;		/* counted in sched.n_spinning */
 	uint8_t doubts;		/* times to ask for a deadlock again */

@@ -136,6 +136,8 @@ take_one(struct retake_try *t)
 	loose_count(off_by(t->why));
 	lock_drop(&sched.lock);
 	stall_count_taken(t->why);
+	if (t->why == WEFT_TAKEN_CALL)
+		call_was_slow(mp);
 	return true;
 }
 

@@ -236,6 +236,12 @@ checkpoint(void)
 		weft_checkpoint_();
 }
 
+/* ---- call.c ---- */
+
+/* The monitor took the P of an M in an announced call: others of its kind are
+ * expected to be slow, too. */
+void call_was_slow(struct m *mp);
+
 /* ---- pin.c ---- */
 
 /* On g0 of an M whose goroutine is pinned: that, when its turn has come. */
