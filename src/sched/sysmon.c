@@ -50,6 +50,8 @@ static const int64_t round_min = 20 * US;
 static const int64_t round_max = 10 * MS;
 static const int64_t round_slow = 200 * US;	/* too long for a hint */
 static const int64_t step_ns = 20 * US;		/* between two steps */
+static const int64_t answer_ns = 100 * US;	/* ... after the signal: seldom
+						 * is there more to do */
 static const int64_t verdict_ns = 200 * US;	/* if somebody is urgent, */
 static const int64_t verdict_max = 2 * MS;	/* ... for the handler */
 static const int64_t short_slice = 500 * US;
@@ -125,8 +127,7 @@ next_step(struct plook *w, uint8_t step)
 {
 	w->step = step;
 	w->at = mon.now;
-	mon.acted = true;
-	no_later_than(mon.now + step_ns);
+	no_later_than(mon.now + (step == SIGNALLED ? answer_ns : step_ns));
 }
 
 static void
@@ -176,7 +177,7 @@ judge(struct p *pp, struct m *mp)
 		    (mon.urgent ? verdict_ns : verdict_max))
 			plan_take(pp, mp, WEFT_TAKEN_LATE);
 		else
-			no_later_than(mon.now + step_ns);
+			no_later_than(mon.now + answer_ns);
 	} else if (v >= VERDICT_REFUSED) {
 		a_store_relaxed(&mp->verdict, VERDICT_IDLE);
 		if (worth_another(w, (int)(v - VERDICT_REFUSED)))
@@ -193,14 +194,18 @@ deal_with(struct p *pp, struct m *mp)
 {
 	struct plook *w = &pp->watch;
 
-	if (w->step == FINE)
+	if (w->step == FINE) {
 		ask(w, mp);
-	else if (mon.now - w->at < step_ns)
+		/* Our own next turn may be late, beside busy threads. */
+		if (mon.urgent)
+			press(pp, mp);
+	} else if (mon.now - w->at < step_ns) {
 		no_later_than(w->at + step_ns);
-	else if (w->step == ASKED)
+	} else if (w->step == ASKED) {
 		press(pp, mp);
-	else
+	} else {
 		judge(pp, mp);
+	}
 }
 
 /* Does anybody wait for this P? */
