@@ -149,8 +149,9 @@ steal(struct p *pp)
 static bool
 alarms_first(struct p *pp)
 {
-	bool woken = alarm_run(&pp->timers) | alarm_run(&alarm_common);
+	bool woken = alarm_run(&pp->timers);
 
+	woken |= alarm_run(&alarm_common);
 	pp->alarms_run = woken && pp->alarms_run < ALARMS_FIRST_MAX ?
 	    pp->alarms_run + 1 : 0;
 	return pp->alarms_run;
