@@ -6,14 +6,15 @@
  * It looks every 20 us while there was something to do, and doubles that up to
  * 10 ms while there was not. Each time:
  *
- *   - no P is idle: it runs the timers that are due, and sleeps no longer than
- *     until the next (while a P is idle, an idle M waits for them: alarm.c);
+ *   - no P is idle, or no M is: it runs the timers that are due, and sleeps no
+ *     longer than until the next (else an idle M waits for them: alarm.c);
  *   - an M in an announced call loses its P at the second look if others wait
  *     for it, and after 10 ms anyway;
  *   - a goroutine whose *slice* is over, 10 ms, or 0.5 ms if somebody waits
  *     whom a timer woke, is dealt with in steps, if others wait:
  *
- *	FINE -> ASKED	it shall let others run at its next call
+ *	FINE -> ASKED	it shall let others run at its next call (if somebody
+ *			is urgent the next step follows at once)
  *	  -> SIGNALLED	it did not: the signal, if its thread is awake. Asleep:
  *			the P is taken, and no signal sent
  *	  -> (taken)	the signal's verdict was negative, or too slow
@@ -75,7 +76,7 @@ static struct {
 	/* of this look */
 	int64_t now, sooner;	/* sleep no longer than until then */
 	bool crowded;		/* no P is idle, and something is queued */
-	bool urgent, moved, acted;
+	bool urgent, acted;
 	uint32_t n_asked, n_take;
 	struct retake_try take[TAKE_MAX];
 	struct p *oldest;	/* has run longest, for who is urgent */
@@ -265,7 +266,6 @@ same_as_before(struct plook *w, struct p *pp, struct m *mp)
 	if (!same) {
 		w->since = mon.now;
 		w->step = FINE;
-		mon.moved = true;
 	}
 	if (!same || w->calls != calls)
 		w->call_since = mon.now;
@@ -405,7 +405,7 @@ look_around(void)
 	uint32_t procs = a_load_sc(&sched.procs);
 	bool full = a_load_relaxed(&sched.n_idle_p) == 0;
 
-	mon.moved = mon.acted = false;
+	mon.acted = false;
 	mon.n_asked = mon.n_take = 0;
 	mon.oldest = NULL;
 	if (timers_are_ours())
