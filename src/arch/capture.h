@@ -15,7 +15,7 @@
 #ifndef CAPTURE_H
 #define CAPTURE_H
 
-#include <stdint.h>
+#include "defs.h"
 
 enum { ARG_WORDS = 16 };
 
@@ -36,8 +36,10 @@ void args_call(void (*fn)(void), const uint64_t args[ARG_WORDS]);
 /*
  * Calls fn with what was captured. Two integers or pointers are passed in the
  * same registers whatever their types, so a call with two words will do.
+ * Always inlined: on its own it would be a frame of ours that is not marked as
+ * one that calls out, and nothing that it calls could be preempted.
  */
-static inline void
+static always_inline void
 args_call_kind(enum capture kind, void (*fn)(void), const uint64_t *a)
 {
 	typedef void two(uint64_t, uint64_t);
