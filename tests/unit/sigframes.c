@@ -63,6 +63,7 @@ struct g {
 	long limit;
 	/* by the handler */
 	volatile long kept, cuts, restarts, stuck;
+	long cut_in;			/* the result it was cut in, from 1 */
 	void (*land)(void *kept);
 	long bad, bad_land;
 	const char *first_bad;
@@ -158,6 +159,18 @@ in_land_code(uintptr_t pc)
 	    pc < (uintptr_t)__stop_land_code;
 }
 
+/*
+ * A second signal may come before the goroutine has gone on, on the thread it
+ * was resumed on, and sees the same call.
+ */
+static void
+count_cut(struct g *g)
+{
+	if (g->cut_in != g->results + 1)
+		g->cuts++;
+	g->cut_in = g->results + 1;
+}
+
 static void
 on_signal(int sig, siginfo_t *info, void *context)
 {
@@ -168,7 +181,8 @@ on_signal(int sig, siginfo_t *info, void *context)
 	(void)sig, (void)info;
 	if (!g || !g->open || in_land_code(sigframe_pc(uc)))
 		return;
-	g->cuts += sigframe_cut_short(uc);
+	if (sigframe_cut_short(uc))
+		count_cut(g);
 	if (!regs_plausible(uc))
 		g->bad++;
 	if (!g->land || !sigframe_movable(uc) || sp < (uintptr_t)g->lo ||
