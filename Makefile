@@ -199,7 +199,12 @@ install: all
 # ---- programs
 
 USER	= $(COMMON) -Iinclude -iquote tests $(CFLAGS) -MMD -MP $(LINK)
-T	= tests/t.c
+T	= $(B)/tests/t.o
+
+$(T): tests/t.c
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(USER) -fPIC -c -o $@ $<
 
 # unit tests open a room by its header, so they see hidden names
 $(B)/tests/unit/%: tests/unit/%.c $(T) $(ALL)
@@ -213,16 +218,15 @@ $(B)/tests/%: tests/%.c $(T) $(LIBA)
 	$(Q)$(CC) $(USER) -o $@ $(filter-out %.h,$^)
 
 $(B)/tests/api/checked_loop: $(CHECKSA)
-$(B)/tests/api/checked_loop: USER += $(CHECKS) \
+$(B)/tests/api/checked_loop: private USER += $(CHECKS) \
 	$(if $(findstring clang,$(CC)),$(CHECKS_CLANG))
 
 $(B)/tests/%: tests/%.cc $(T) $(LIBA)
 	@mkdir -p $(@D)
-	$(call say,CC)
-	$(Q)$(CC) $(USER) -c -o $@.t.o $(T)
 	$(call say,CXX)
 	$(Q)$(CXX) -std=c++17 -Wall -Wextra -Werror $(DEFS) $(SANFLAGS) -pthread \
-	    -Iinclude -iquote tests $(CFLAGS) $(LINK) -o $@ $< $@.t.o $(LIBA)
+	    -Iinclude -iquote tests $(CFLAGS) -MMD -MP $(LINK) -o $@ $< $(T) \
+	    $(LIBA)
 
 # Torture programs: the same works with different mains; see tests/torture.
 # A sanitizer's build has no signals, so only one of them.
@@ -265,7 +269,8 @@ $(B)/bench/weft-bench: $(wildcard bench/*.c) $(LIBA)
 	$(call say,CC)
 	$(Q)$(CC) $(USER) -iquote bench -o $@ $(filter %.c %.a,$^)
 
--include $(OBJ:.o=.d) $(B)/obj/checks.d $(TESTS:=.d) $(EXAMPLES:=.d) $(BENCH).d
+-include $(OBJ:.o=.d) $(B)/obj/checks.d $(T:.o=.d) $(TESTS:=.d) \
+	$(EXAMPLES:=.d) $(BENCH).d
 
 # ---- doing things
 
