@@ -118,6 +118,14 @@ count_calls(const char *path)
 	return marks == 2 ? n : -1;
 }
 
+/* For a test that checks nothing unless trace() runs it. */
+static void
+only_traced(void)
+{
+	if (!getenv("T_TRACED"))
+		t_skip("it is run under strace");
+}
+
 /* Runs a test of this program, by name, under strace: calls between marks. */
 static long
 trace(const char *test)
@@ -135,8 +143,8 @@ trace(const char *test)
 		t_skip("no strace (apt install strace)");
 	self[n > 0 ? n : 0] = 0;
 	fd = mkstemp(out);
-	snprintf(cmd, sizeof cmd, "strace -f -o %s %s %s >/dev/null 2>&1", out,
-	    self, test);
+	snprintf(cmd, sizeof cmd, "T_TRACED=1 strace -f -o %s %s %s >/dev/null "
+	    "2>&1", out, self, test);
 	if (system(cmd) != 0)
 		t_skip("strace may not trace here");
 	calls = count_calls(out);

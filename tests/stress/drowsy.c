@@ -116,11 +116,11 @@ look_and_leave(void *arg)
 	return arg;
 }
 
-/* These run only when asked for by name. */
 GTEST(traced_hour, 4)
 {
 	pthread_t t;
 
+	only_traced();
 	weft_go(weft_sleep, HOUR);
 	EQ(pthread_create(&t, NULL, look_and_leave, NULL), 0);
 	weft_sleep(HOUR);
@@ -128,6 +128,7 @@ GTEST(traced_hour, 4)
 
 GTEST(traced_second, 4)
 {
+	only_traced();
 	weft_sleep(5 * WEFT_MS);
 	mark_begin();
 	weft_sleep(WEFT_SECOND);

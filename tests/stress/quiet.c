@@ -76,9 +76,9 @@ mark(void *arg)
 	return NULL;
 }
 
-/* The traced program: runs only when asked for by name. */
 GTEST(traced, 4)
 {
+	only_traced();
 	idle_program(mark, NULL);
 }
 
