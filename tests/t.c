@@ -20,7 +20,9 @@ static int failures;
 static struct t *current;
 int t_max_threads;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__)
+enum { SLOW = 30 };		/* it makes system calls for each goroutine */
+#elif defined(__SANITIZE_ADDRESS__)
 enum { SLOW = 10 };
 #elif defined(WEFT_HARD)
 enum { SLOW = 5 };
@@ -87,6 +89,14 @@ t_on_all(void (*fn)(void))
 	}
 }
 
+double
+t_share(double seconds)
+{
+	const char *s = getenv("T_SHARE");
+
+	return s ? seconds * atof(s) / 100 : seconds;
+}
+
 long
 t_scale(long n)
 {
@@ -103,7 +113,7 @@ t_more(double default_seconds)
 
 	if (start == 0)
 		start = t_now();
-	return t_now() - start < (s ? atof(s) : default_seconds);
+	return t_now() - start < (s ? atof(s) : t_share(default_seconds));
 }
 
 int64_t

@@ -42,11 +42,17 @@ void t_fail(const char *file, int line, const char *what);
 void t_eq(const char *file, int line, const char *what, int64_t a, int64_t b);
 __attribute__((__noreturn__)) void t_skip(const char *why);
 
+/*
+ * So many of these seconds as this run has: T_SHARE percent. For what finds
+ * more the longer it goes on, where the same is run in many variants.
+ */
+double t_share(double seconds);
 /* n, or less where everything is slow (sanitizers, emulation); at least 1. */
 long t_scale(long n);
 /* Under an emulator, which makes up some of what it tells of the kernel. */
 bool t_emulated(void);
-/* For stress tests: runs while this says so (T_SECONDS, default few). */
+/* For stress tests: runs while this says so (T_SECONDS, default few, of which
+ * t_share). */
 bool t_more(double default_seconds);
 /* Options for the runtime of the GTESTs in this program. */
 extern int t_max_threads;

@@ -126,7 +126,7 @@ travel(int form, bool thread)
 		EQ(pthread_create(&t, NULL, sender_plainly, &r), 0);
 	else
 		OK(weft_go(sender, &r) > 0);
-	for (double end = t_now() + 0.1; t_more(0) || t_now() < end;)
+	for (double end = t_now() + t_share(0.1); t_more(0) || t_now() < end;)
 		weft_yield();
 	__atomic_store_n(&r.stop, true, __ATOMIC_RELAXED);
 	weft_waitgroup_wait(&r.ended);

@@ -78,7 +78,7 @@ GTEST(before_it_runs_300_bytes, 1)
 /* Several times, so that records and stacks of the first round serve again. */
 GTEST(waiting_5000_bytes, 2)
 {
-	long n = MEMORY_IS_OURS ? t_scale(100000) : 2000;
+	long n = MEMORY_IS_OURS ? t_scale(100000) : t_scale(20000);
 
 	for (int round = 0; round < 3; round++) {
 		int64_t before = t_resident(), bytes;

@@ -166,7 +166,7 @@ static void
 dance(int dancers, bool thread)
 {
 	struct dance d = {0};
-	double end = t_now() + 0.4;
+	double end = t_now() + t_share(0.4);
 	pthread_t t;
 	int64_t v;
 

@@ -172,7 +172,7 @@ race(size_t cap, int threads, double seconds)
 {
 	struct race r = {0};
 	pthread_t t[2 * THREADS];
-	double end = t_now() + seconds;
+	double end = t_now() + t_share(seconds);
 
 	for (int i = 0; i < CHANS; i++)
 		r.c[i] = weft_chan_make(sizeof(int64_t), i ? cap : 0);

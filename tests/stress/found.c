@@ -155,7 +155,7 @@ crowds(double seconds)
 		{ 0, true }, { 1, true }, { 3, true }, { 1, true },
 		{ 0, false }, { 1, true }, { 3, false }
 	};
-	double end = t_now() + seconds;
+	double end = t_now() + t_share(seconds);
 
 	for (int i = 0; i < t_scale(10) || t_more(0) || t_now() < end; i++)
 		never_alone(of[i % 7].cap, of[i % 7].receive,
@@ -268,7 +268,7 @@ someone_sees(int what, enum how how)
 static void
 pairs(double seconds)
 {
-	double end = t_now() + seconds;
+	double end = t_now() + t_share(seconds);
 
 	for (int i = 0; i < t_scale(12) || t_more(0) || t_now() < end; i++)
 		someone_sees(i % 3, (enum how)(i % HOWS));
@@ -325,7 +325,7 @@ always_something(enum how how)
 static void
 closings(double seconds)
 {
-	double end = t_now() + seconds;
+	double end = t_now() + t_share(seconds);
 
 	for (int i = 0; i < t_scale(8) || t_more(0) || t_now() < end; i++)
 		always_something(i % 4 ? TRY : (enum how)(i / 4 % HOWS));

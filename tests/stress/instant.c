@@ -143,7 +143,7 @@ play(void (*mover)(struct stage *), void (*looker)(struct stage *), int form,
 	OK(weft_go(mover, &s) > 0);
 	for (int i = 0; i < load; i++)
 		OK(weft_go(looker, &s) > 0);
-	for (double end = t_now() + 0.08; t_more(0) || t_now() < end;)
+	for (double end = t_now() + t_share(0.08); t_more(0) || t_now() < end;)
 		weft_sleep(WEFT_MS);
 	__atomic_store_n(&s.stop, true, __ATOMIC_RELAXED);
 	weft_waitgroup_wait(&s.ended);

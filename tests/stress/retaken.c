@@ -70,7 +70,7 @@ yielder(void)
 static void
 meet(void)
 {
-	int64_t end = weft_in(t_scale(1000) * WEFT_MS);
+	int64_t end = weft_in((int64_t)(t_share(1) * 1e9));
 
 	stop = 0;
 	calls = turns = computed = 0;
