@@ -190,7 +190,7 @@ static const uintptr_t watched[] = {
 static struct module program;
 static struct unwind_stack bounds;
 static uintptr_t top;
-static struct {
+static volatile struct {
 	long ends[4], foreign_code, wrong_end, wrong_chain;
 	uintptr_t odd_pc;	/* the last one that was not understood */
 } seen;
