@@ -37,7 +37,7 @@ sender(struct road *r)
 {
 	long i;
 
-	for (i = 0; !stopped(r); i++) {
+	for (i = 0; i == 0 || !stopped(r); i++) {
 		for (int k = 0; k < LINES; k++)
 			weft_send(r->c[k], i);
 		/* sometimes let the receiver come to wait */

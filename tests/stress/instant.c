@@ -46,13 +46,16 @@ look(struct stage *s, weft_case *k, size_t n)
 static void
 carry(struct stage *s)
 {
-	for (int to = 1; !stopped(s); to = !to) {
+	int to = 1;
+
+	do {
 		for (int i = 0; i < s->load; i++)
 			weft_chan_send(s->c[to], NULL);
 		for (int i = 0; i < s->load; i++)
 			weft_chan_recv(s->c[!to], NULL);
+		to = !to;
 		s->moves++;
-	}
+	} while (!stopped(s));
 	weft_waitgroup_done(&s->ended);
 }
 
@@ -66,7 +69,7 @@ find_element(struct stage *s)
 	weft_case k[CASES];
 	long looks = 0;
 
-	while (!stopped(s)) {
+	do {
 		int at = (int)(looks % 2), r;
 
 		k[0] = WEFT_DEFAULT;
@@ -80,7 +83,7 @@ find_element(struct stage *s)
 			EQ(weft_chan_try_send(k[r].chan, NULL), 1);
 		if (++looks % 64 == 0)
 			weft_yield();
-	}
+	} while (!stopped(s));
 	__atomic_add_fetch(&s->looks, looks, __ATOMIC_RELAXED);
 	weft_waitgroup_done(&s->ended);
 }
@@ -91,13 +94,16 @@ find_element(struct stage *s)
 static void
 carry_room(struct stage *s)
 {
-	for (int from = 0; !stopped(s); from = !from) {
+	int from = 0;
+
+	do {
 		for (int i = 0; i < s->load; i++)
 			weft_chan_recv(s->c[from], NULL);
 		for (int i = 0; i < s->load; i++)
 			weft_chan_send(s->c[!from], NULL);
+		from = !from;
 		s->moves++;
-	}
+	} while (!stopped(s));
 	weft_waitgroup_done(&s->ended);
 }
 
@@ -108,7 +114,7 @@ find_room(struct stage *s)
 	weft_case k[CASES];
 	long looks = 0;
 
-	while (!stopped(s)) {
+	do {
 		int at = (int)(looks % 2), r;
 
 		k[0] = WEFT_DEFAULT;
@@ -122,7 +128,7 @@ find_room(struct stage *s)
 			weft_chan_recv(k[r].chan, NULL);
 		if (++looks % 64 == 0)
 			weft_yield();
-	}
+	} while (!stopped(s));
 	__atomic_add_fetch(&s->looks, looks, __ATOMIC_RELAXED);
 	weft_waitgroup_done(&s->ended);
 }
