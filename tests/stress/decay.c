@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Threads are made when needed, used again, and leave when too many. */
 #include <sched.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include <weft.h>
 
 #include "t.h"
+
+/* Nobody computes without a processor, on a thread more. */
+__attribute__((constructor)) static void
+setup(void)
+{
+	setenv("WEFT_MAX_LOOSE", "-1", 0);
+}
 
 static int running;
 
