@@ -210,12 +210,12 @@ $(T): tests/t.c
 $(B)/tests/unit/%: tests/unit/%.c $(T) $(ALL)
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) $(USER) $(QUOTE) -fPIC -o $@ $(filter-out %.h,$^)
+	$(Q)$(CC) $(USER) $(QUOTE) -fPIC -o $@ $< $(filter %.o %.a,$^)
 
 $(B)/tests/%: tests/%.c $(T) $(LIBA)
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) $(USER) -o $@ $(filter-out %.h,$^)
+	$(Q)$(CC) $(USER) -o $@ $< $(filter %.o %.a,$^)
 
 $(B)/tests/api/checked_loop: $(CHECKSA)
 $(B)/tests/api/checked_loop: private USER += $(CHECKS) \
