@@ -19,6 +19,7 @@ static struct t *first, **last = &first;
 static int failures;
 static struct t *current;
 int t_max_threads;
+static const double LEAST_SECONDS = 0.2;	/* t_share takes none of these */
 
 #if defined(__SANITIZE_THREAD__)
 enum { SLOW = 30 };		/* it makes system calls for each goroutine */
@@ -93,8 +94,10 @@ double
 t_share(double seconds)
 {
 	const char *s = getenv("T_SHARE");
+	double part = s ? seconds * atof(s) / 100 : seconds;
+	double least = seconds < LEAST_SECONDS ? seconds : LEAST_SECONDS;
 
-	return s ? seconds * atof(s) / 100 : seconds;
+	return part > least ? part : least;
 }
 
 long

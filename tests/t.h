@@ -43,8 +43,9 @@ void t_eq(const char *file, int line, const char *what, int64_t a, int64_t b);
 __attribute__((__noreturn__)) void t_skip(const char *why);
 
 /*
- * So many of these seconds as this run has: T_SHARE percent. For what finds
- * more the longer it goes on, where the same is run in many variants.
+ * So many of these seconds as this run has: T_SHARE percent, but not less than
+ * a few tenths. For what finds more the longer it goes on, where the same is
+ * run in many variants.
  */
 double t_share(double seconds);
 /* n, or less where everything is slow (sanitizers, emulation); at least 1. */
