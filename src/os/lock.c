@@ -125,24 +125,49 @@ note_clear(struct note *n)
 	a_store_relaxed(&n->word, NOT_YET);
 }
 
-/* After the exchange the note may be gone: the wake names an address only. */
+bool
+note_mark(struct note *n, enum note_end as)
+{
+	uint32_t was;
+
+	/* sc: both pair with note_look: the caller looks next where it sleeps,
+	 * which it has said before it looked */
+	if (as == NOTE_POKED)
+		return a_cas_sc(&n->word, NOT_YET, POKED);
+	was = a_xchg_sc(&n->word, WOKEN);
+	check(was != WOKEN);
+	(void)was;
+	return true;
+}
+
+/* After the mark the note may be gone: this names an address only. */
+void
+note_rouse(struct note *n)
+{
+	os_futex_wake(&n->word, 1);
+}
+
 void
 note_wake(struct note *n)
 {
-	/* pairs with note_wait */
-	uint32_t was = a_xchg_rel(&n->word, WOKEN);
-
-	check(was != WOKEN);
-	(void)was;
-	os_futex_wake(&n->word, 1);
+	note_mark(n, NOTE_WOKEN);
+	note_rouse(n);
 }
 
 void
 note_poke(struct note *n)
 {
-	/* pairs with note_wait; too late if it was woken */
-	if (a_cas_rel(&n->word, NOT_YET, POKED))
-		os_futex_wake(&n->word, 1);
+	if (note_mark(n, NOTE_POKED))
+		note_rouse(n);
+}
+
+enum note_end
+note_look(struct note *n)
+{
+	/* sc: both pair with note_mark */
+	if (a_load_sc(&n->word) == WOKEN)
+		return NOTE_WOKEN;
+	return a_cas_sc(&n->word, POKED, NOT_YET) ? NOTE_POKED : NOTE_TIMEOUT;
 }
 
 enum note_end
@@ -155,12 +180,10 @@ note_wait(struct note *n, int64_t timeout_ns)
 		end = INT64_MAX;
 	for (;;) {
 		int64_t left = FOREVER;
+		enum note_end mark = note_look(n);
 
-		/* both pair with note_wake and note_poke */
-		if (a_load_acq(&n->word) == WOKEN)
-			return NOTE_WOKEN;
-		if (a_cas_acq(&n->word, POKED, NOT_YET))
-			return NOTE_POKED;
+		if (mark != NOTE_TIMEOUT)
+			return mark;
 		if (end != INT64_MAX && (left = os_left_ns(end)) == 0)
 			return NOTE_TIMEOUT;
 		os_futex_wait(&n->word, NOT_YET, left);

@@ -133,6 +133,15 @@ enum note_end { NOTE_WOKEN, NOTE_POKED, NOTE_TIMEOUT };
 void note_clear(struct note *n);
 void note_wake(struct note *n);
 void note_poke(struct note *n);
+/*
+ * The halves of these, for a sleeper that may sleep elsewhere: the mark, true
+ * if it was made (a poke comes too late for one that is woken, or poked); then
+ * the sleeper is to be roused. And what the mark is now, without sleeping:
+ * TIMEOUT if there is none.
+ */
+bool note_mark(struct note *n, enum note_end as);
+void note_rouse(struct note *n);
+enum note_end note_look(struct note *n);
 /* Sleeps until woken, poked, or timeout_ns passed (FOREVER). */
 enum note_end note_wait(struct note *n, int64_t timeout_ns);
 /* The same for one that is never poked: false if timed out. */

@@ -9,6 +9,8 @@
 enum lockrank {
 	RANK_SEMA,		/* wait/lot.c: one bucket of waiters */
 	RANK_CONTEXT,		/* wait/context.c: one tree of contexts */
+	RANK_DESC,		/* io/desc.c: one descriptor */
+	RANK_POLLER,		/* sched/netpoll.c: making it, once */
 	RANK_TIMER,		/* work/timer.c: the heap of one P */
 	RANK_CHAN,		/* wait/chan.c: one channel, or several in the
 				 * order of their addresses */

@@ -94,6 +94,8 @@ void os_thread_bounds(uintptr_t *lo, uintptr_t *hi);
  * or is ready to, -errno if that cannot be known. Some microseconds.
  */
 int os_thread_asleep(int tid);
+/* How long it has had a CPU, in all; or -errno. */
+int64_t os_thread_cpu_ns(int tid);
 
 /* ---- barrier.c ---- */
 

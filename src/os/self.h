@@ -18,6 +18,7 @@ struct self {
 	uint64_t *args;		/* where weft_go_capture_ puts arguments */
 	struct g *born;		/* the goroutine being made by weft_go */
 	uint32_t ranks;		/* debug: set of lock ranks held */
+	int32_t when;		/* of `born`: weft_opt.readable_ */
 	uint64_t contended;	/* when it last had to wait for a lock */
 };
 _Static_assert(offsetof(struct self, args) == 8, "arch/<arch>/capture.S");

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "fatal.h"
 #include "rawcall.h"
@@ -126,4 +127,17 @@ os_thread_count(void)
 	for (; *s >= '0' && *s <= '9'; s++)
 		count = count * 10 + (*s - '0');
 	return count ? count : -EINVAL;
+}
+
+/* A thread's clock is named by its id: see clock_getcpuclockid(3). */
+int64_t
+os_thread_cpu_ns(int tid)
+{
+	enum { PER_THREAD = 4, SCHED_CLOCK = 2 };
+	struct timespec ts;
+	long clock = (long)(~(unsigned)tid << 3 | PER_THREAD | SCHED_CLOCK);
+	long err = syscall6(SYS_clock_gettime, (int)clock, (long)&ts, 0, 0, 0,
+	    0);
+
+	return err ? err : (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }

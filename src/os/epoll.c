@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The poller on epoll. The break is an eventfd in the set, edge triggered:
+ * each write to it is an event, so nobody needs to read it.
+ *
+ * epoll_pwait2 (Linux 5.11) takes nanoseconds. Without it timeouts are rounded
+ * up to milliseconds: late, never early.
+ */
+#include "poller.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "os.h"
+#include "rawcall.h"
+
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
+#endif
+
+#define BREAK_TAG UINT64_MAX
+#define NS_PER_MS INT64_C(1000000)
+
+enum {
+	EFD_FLAGS = 02000000 | 04000,	/* EFD_CLOEXEC | EFD_NONBLOCK */
+	WATCHED = (int)(EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI),
+	MS_MAX = 1000 * 1000
+};
+
+/* constant after os_poller_open; -1: not open, of which no call is harmed */
+static long epoll_fd = -1, break_fd = -1;
+
+static a32 no_pwait2;		/* the kernel refused it once */
+
+static int
+control(int op, int fd, uint64_t tag)
+{
+	struct epoll_event e = { .events = (uint32_t)WATCHED | EPOLLET };
+
+	e.data.u64 = tag;
+	return (int)syscall6(SYS_epoll_ctl, epoll_fd, op, fd, (long)&e, 0, 0);
+}
+
+static void
+shut(long *fd)
+{
+	if (*fd >= 0)
+		syscall6(SYS_close, *fd, 0, 0, 0, 0, 0);
+	*fd = -1;
+}
+
+int
+os_poller_open(void)
+{
+	int err;
+
+	epoll_fd = syscall6(SYS_epoll_create1, EPOLL_CLOEXEC, 0, 0, 0, 0, 0);
+	if (epoll_fd < 0)
+		return (int)epoll_fd;
+	break_fd = syscall6(SYS_eventfd2, 0, EFD_FLAGS, 0, 0, 0, 0);
+	err = break_fd < 0 ? (int)break_fd :
+	    control(EPOLL_CTL_ADD, (int)break_fd, BREAK_TAG);
+	if (err)
+		os_poller_close();
+	return err;
+}
+
+void
+os_poller_close(void)
+{
+	shut(&break_fd);
+	shut(&epoll_fd);
+}
+
+int
+os_poller_add(int fd, uint64_t tag)
+{
+	return control(EPOLL_CTL_ADD, fd, tag);
+}
+
+int
+os_poller_remove(int fd)
+{
+	return control(EPOLL_CTL_DEL, fd, 0);
+}
+
+int
+os_poller_retag(int fd, uint64_t tag)
+{
+	return control(EPOLL_CTL_MOD, fd, tag);
+}
+
+/*
+ * What is there cannot be added again, and nothing changes. (To set it again
+ * would report it again.) What is not is removed at once; an event of it that
+ * somebody got meanwhile is taken for a break.
+ */
+bool
+os_poller_has(int fd)
+{
+	if (control(EPOLL_CTL_ADD, fd, BREAK_TAG) == -EEXIST)
+		return true;
+	os_poller_remove(fd);
+	return false;
+}
+
+static uint32_t
+translate(uint32_t events)
+{
+	uint32_t what = 0;
+
+	if (events & (EPOLLIN | EPOLLPRI))
+		what |= POLLER_IN;
+	if (events & EPOLLOUT)
+		what |= POLLER_OUT;
+	if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+		what |= POLLER_HUP;
+	if (events & EPOLLPRI)
+		what |= POLLER_URGENT;
+	return what;
+}
+
+static long
+wait_ms(struct epoll_event *ev, int64_t timeout_ns)
+{
+	int64_t ms = timeout_ns / NS_PER_MS + (timeout_ns % NS_PER_MS > 0);
+
+	if (timeout_ns < 0)
+		ms = -1;
+	else if (ms > MS_MAX)
+		ms = MS_MAX;
+	return syscall6(SYS_epoll_pwait, epoll_fd, (long)ev, POLLER_MAX,
+	    (long)ms, 0, 0);
+}
+
+static long
+wait_ns(struct epoll_event *ev, int64_t timeout_ns)
+{
+	struct timespec ts = {
+		.tv_sec = timeout_ns / 1000000000,
+		.tv_nsec = timeout_ns % 1000000000
+	};
+	long n;
+
+	if (timeout_ns == 0 || timeout_ns == FOREVER ||
+	    a_load_relaxed(&no_pwait2))
+		return wait_ms(ev, timeout_ns);
+	n = syscall6(SYS_epoll_pwait2, epoll_fd, (long)ev, POLLER_MAX,
+	    (long)&ts, 0, 0);
+	if (n != -ENOSYS)
+		return n;
+	a_store_relaxed(&no_pwait2, 1);
+	return wait_ms(ev, timeout_ns);
+}
+
+int
+os_poller_wait(struct poller_event *out, int64_t timeout_ns, bool *broken)
+{
+	struct epoll_event ev[POLLER_MAX];
+	long got = wait_ns(ev, timeout_ns);
+	int n = 0;
+
+	*broken = false;
+	for (long i = 0; i < got; i++) {
+		if (ev[i].data.u64 == BREAK_TAG) {
+			*broken = true;
+			continue;
+		}
+		out[n].tag = ev[i].data.u64;
+		out[n++].what = translate(ev[i].events);
+	}
+	return n;
+}
+
+void
+os_poller_break(void)
+{
+	uint64_t one = 1;
+
+	syscall6(SYS_write, break_fd, (long)&one, sizeof one, 0, 0, 0);
+}
