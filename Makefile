@@ -68,7 +68,7 @@ endif
 LINK	= $(if $(STATIC),-static -Wl$(COMMA)-u$(COMMA)__errno_location)
 
 # -iquote and not -I: sched.h and friends must not hide the system's.
-ROOMS	= base os arch arch/$(ARCH) elf mem work sched wait observe
+ROOMS	= base os arch arch/$(ARCH) elf mem work sched wait io observe
 QUOTE	= $(ROOMS:%=-iquote src/%) -iquote include
 CLASH	= -fstack-clash-protection
 COMMON	= -std=gnu11 $(WARN) $(DEFS) $(SANFLAGS) -pthread $(CLASH)

@@ -124,6 +124,7 @@ typedef struct weft_opt {
 	size_t stack WEFT_ZERO_;
 	/* keep its floating-point control bits (fesetround) to itself */
 	bool fenv WEFT_ZERO_;
+	int readable_ WEFT_ZERO_;
 } weft_opt;
 
 /* In a macro's argument: WEFT_OPT(.name = "conn", .stack = 16384) */
@@ -576,5 +577,6 @@ void weft_dump(void);
 #include "weft/go.h"
 #include "weft/case.h"
 #include "weft/threads.h"
+#include "weft/io.h"
 
 #endif /* WEFT_H */

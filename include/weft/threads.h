@@ -140,7 +140,8 @@ int *weft_errno_(void);
  * would wait blocks for ever unless another thread of the child helps. When
  * its function returns, or it calls weft_exit, deferred calls run and the child
  * exits, with the result of the main goroutine, or 0. Objects that others were
- * using at that time must not be touched.
+ * using at that time must not be touched; but descriptors may be used, and
+ * closed, whoever waited for them: they have no deadlines at first.
  */
 
 #ifdef __cplusplus

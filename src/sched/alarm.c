@@ -27,10 +27,16 @@
  * not sleep too long: no idle P may have been the reason not to poke it.
  *
  * An M that is the watcher is woken for work only if no other is idle.
+ *
+ * The watcher also waits for the network: it sleeps in the poller, if there is
+ * one (netpoll.c), and then there is a watcher even if no timer is set. But not
+ * while no P is idle: then each event would wake it, and all it could do is to
+ * queue. Ps look for themselves, or the monitor listens.
  */
 #include "alarm.h"
 
 #include "fatal.h"
+#include "netpoll.h"
 #include "sched.h"
 #include "sysmon.h"
 
@@ -142,8 +148,9 @@ alarm_pending(void)
 	each_heap(h)
 		if (timers_first(h) != NEVER_NS && timers_pending(h))
 			return true;
-	/* sc: pairs with alarm_run: after the look at the heaps */
-	return a_load_sc(&firing) != 0;
+	/* sc: pairs with alarm_run: after the look at the heaps, and at what
+	 * else a timer takes goroutines from (readable.c); hence no load */
+	return a_add_sc(&firing, 0) != 0;
 }
 
 /* ---- setting ---- */
@@ -224,10 +231,25 @@ announce_slow(void)
 	else if (sched.n_idle_m)
 		mp = container_of(sched.idle_m.next, struct m, idle);
 	if (mp)
-		note_poke(&mp->note);
+		netpoll_poke(&mp->note);
 	lock_drop(&sched.lock);
 	if (!mp)
 		idle_wake();
+}
+
+void
+alarm_rewatch(void)
+{
+	announce_slow();
+}
+
+void
+alarm_want_watcher(void)
+{
+	/* sc: pairs with idle_rest and doze */
+	if (netpoll_on() && a_load_sc(&sched.n_idle_p) &&
+	    !a_load_sc(&netpoll.sleeper))
+		announce_slow();
 }
 
 void
@@ -257,6 +279,17 @@ alarm_unwatch(void)
 }
 
 /*
+ * sched.lock held. This watcher sleeps on its note: no P was idle, and the
+ * network was the monitor's. Who has just made one idle takes its place.
+ */
+static bool
+is_aside(struct m *watcher)
+{
+	return netpoll_on() &&
+	    a_load_relaxed(&netpoll.sleeper) != &watcher->note;
+}
+
+/*
  * Says until when this M sleeps, if it is the watcher or can become it. If
  * another one is, that one shall not sleep longer. Under the lock: who takes
  * the watcher off the idle list ends its watch there.
@@ -267,7 +300,8 @@ claim_watch(struct m *mp, int64_t until)
 	bool mine;
 
 	lock_take(&sched.lock);
-	if (!sched.watcher && mp->idle.next && until != NEVER_NS)
+	if (mp->idle.next && (sched.watcher ? is_aside(sched.watcher) :
+	    until != NEVER_NS || netpoll_on()))
 		sched.watcher = mp;
 	mine = sched.watcher == mp;
 	if (mine)
@@ -275,21 +309,23 @@ claim_watch(struct m *mp, int64_t until)
 		a_store_sc(&sched.watch_until, (uint64_t)until);
 	else if (sched.watcher &&
 	    until < (int64_t)a_load_relaxed(&sched.watch_until))
-		note_poke(&sched.watcher->note);
+		netpoll_poke(&sched.watcher->note);
 	lock_drop(&sched.lock);
 	return mine;
 }
 
-int64_t
-alarm_watch(struct m *mp)
+bool
+alarm_watch(struct m *mp, int64_t *until)
 {
-	int64_t until = over() ? NEVER_NS : alarm_next(), next;
+	int64_t next;
 
-	while (claim_watch(mp, until)) {
+	*until = over() ? NEVER_NS : alarm_next();
+	while (claim_watch(mp, *until)) {
 		next = alarm_next();
-		if (over() || next >= until)
-			return until;
-		until = next;
+		if (over() || next >= *until)
+			return true;
+		*until = next;
 	}
-	return NEVER_NS;
+	*until = NEVER_NS;
+	return false;
 }

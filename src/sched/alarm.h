@@ -61,10 +61,20 @@ bool alarm_pending(void);
 void alarm_announce(int64_t when);
 
 /*
- * This M is on the idle list and about to sleep: until when? NEVER_NS if there
- * is nothing to wait for, or another one does.
+ * Descriptors are waited for, too: makes sure that there is a watcher, if a P
+ * is idle. No lock held.
  */
-int64_t alarm_watch(struct m *mp);
+void alarm_want_watcher(void);
+/* There is something new to watch: who watches looks around, or somebody
+ * begins to. No lock held. */
+void alarm_rewatch(void);
+
+/*
+ * This M is on the idle list and about to sleep: true if it is the watcher,
+ * and until when it sleeps. NEVER_NS if there is no timer to wait for, or
+ * another one does.
+ */
+bool alarm_watch(struct m *mp, int64_t *until);
 /* sched.lock held: the watcher is one no longer. */
 void alarm_unwatch(void);
 

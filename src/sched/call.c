@@ -147,20 +147,32 @@ weft_blocking(void *(*fn)(void *arg), void *arg)
 	return result;
 }
 
-public void
-weft_blocking_enter(void)
+void
+call_enter(const void *address)
 {
 	struct m *mp = m_self();
 
 	if (mp && m_g(mp))
-		enter(mp, __builtin_return_address(0));
+		enter(mp, address);
 }
 
-public void
-weft_blocking_leave(void)
+void
+call_leave(void)
 {
 	struct m *mp = m_self();
 
 	if (mp && m_g(mp))
 		leave(mp);
+}
+
+public void
+weft_blocking_enter(void)
+{
+	call_enter(__builtin_return_address(0));
+}
+
+public void
+weft_blocking_leave(void)
+{
+	call_leave();
 }

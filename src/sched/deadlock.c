@@ -14,6 +14,7 @@
 
 #include "alarm.h"
 #include "fatal.h"
+#include "netpoll.h"
 #include "weft.h"
 
 /* ThreadSanitizer keeps a thread of its own. */
@@ -51,23 +52,25 @@ all_asleep(uint64_t *gen)
 }
 
 /*
- * True if all are asleep and no timer will change that. Both cannot be seen in
- * one instant, the lock of timers comes before ours. But if no P was taken
- * between two looks nobody but a foreign thread has set a timer meanwhile.
+ * True if all are asleep and no timer or descriptor will change that. Both
+ * cannot be seen in one instant, the lock of timers comes before ours. But if
+ * no P was taken between two looks nobody but a foreign thread has set a timer
+ * meanwhile, or begun to wait for a descriptor.
  * sched.lock held on return. *doubt: a timer is being fired just now, and may
  * or may not wake somebody.
  */
 static bool
 nothing_ahead(bool *doubt)
 {
-	bool asleep, pending;
+	bool asleep, pending, awaited;
 	uint64_t then, now;
 
 	lock_take(&sched.lock);
 	asleep = all_asleep(&then);
 	lock_drop(&sched.lock);
-	pending = !asleep || alarm_pending();
-	*doubt = asleep && pending && alarm_next() == NEVER_NS;
+	awaited = asleep && netpoll_awaited();
+	pending = !asleep || awaited || alarm_pending();
+	*doubt = asleep && pending && !awaited && alarm_next() == NEVER_NS;
 	lock_take(&sched.lock);
 	return !pending && all_asleep(&now) && now == then;
 }

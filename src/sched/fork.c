@@ -3,7 +3,8 @@
  * fork() on a goroutine. The child has one thread, which ran the goroutine
  * that forked, and none of the others: no scheduler can go on with that. So
  * the child's goroutine becomes plain code on a plain thread, and the runtime
- * is over there.
+ * is over there. Its descriptors work as on any thread without a runtime; their
+ * deadlines are not inherited.
  *
  * Around the fork itself the goroutine is inside: neither preempted nor taken
  * its P.
@@ -12,6 +13,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "netpoll.h"
 #include "sched.h"
 
 static void
@@ -42,6 +44,7 @@ in_child(void)
 	forked = mp ? m_g(mp) : NULL;
 	self()->mp = NULL;
 	defer_forked();
+	netpoll_forked();
 	sched_forked();
 }
 

@@ -135,8 +135,8 @@ uncount(struct m *mp)
 	must(a_add_sc(&sched.n_spinning, -1u) != 0);
 }
 
-/* Is there anything on any queue? Global first: see the head. */
-static bool
+/* Global first: see the head. */
+bool
 work_anywhere(void)
 {
 	/* sc: pairs with world_resize: no P may be missed */
@@ -164,6 +164,7 @@ idle_stop_spinning(struct m *mp)
 	uncount(mp);
 	idle_wake_if_work();
 	alarm_announce(alarm_next());
+	alarm_want_watcher();
 }
 
 /* ---- waking ---- */

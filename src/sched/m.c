@@ -14,6 +14,7 @@
 
 #include "alarm.h"
 #include "fatal.h"
+#include "netpoll.h"
 #include "sched.h"
 #include "slab.h"
 
@@ -129,8 +130,10 @@ leave_idle(struct m *mp)
 	a_store_relaxed(&mp->surplus, false);
 	lock_drop(&sched.lock);
 	/* It may have been the watcher, or just been asked to become it. */
-	if (off)
+	if (off) {
 		alarm_announce(alarm_next());
+		alarm_want_watcher();
+	}
 	return off;
 }
 
@@ -169,17 +172,57 @@ alarm_rings(struct m *mp)
 	return false;
 }
 
-/* One sleep of at most that long, or until a timer is due. */
-static enum note_end
-doze(struct m *mp, int64_t limit, int64_t until)
+/*
+ * The network has woken some. With a P we go on as a spinner, and they are
+ * queued here. If all Ps are busy they are next for the first that has time.
+ */
+static bool
+bring(struct m *mp, struct glist *woken)
 {
+	bool with_p = idle_take_back(mp);
+
+	if (with_p)
+		sched_ready_list(woken);
+	else
+		sched_ready_urgent(woken);
+	*woken = (struct glist){0};
+	netpoll_fired();
+	return with_p;
+}
+
+/*
+ * One sleep of at most that long, or until a timer is due. The watcher sleeps
+ * where the network is heard of, too.
+ */
+static enum note_end
+doze(struct m *mp, bool watch, int64_t until, struct glist *woken)
+{
+	int64_t limit = patience(mp);
+
 	if (until != NEVER_NS) {
 		int64_t left = os_left_ns(until);
 
 		if (limit < 0 || left < limit)
 			limit = left;
 	}
+	/* sc: pairs with alarm_want_watcher: a P that becomes idle after this
+	 * has it poke us, or brings a watcher of its own */
+	if (watch && netpoll_on() && a_load_sc(&sched.n_idle_p))
+		return netpoll_sleep(&mp->note, limit, woken);
 	return note_wait(&mp->note, limit);
+}
+
+/*
+ * It slept as long as it wanted to. True if it is over: with a P, or *end says
+ * that the M may end.
+ */
+static bool
+overslept(struct m *mp, int64_t until, bool *ends)
+{
+	*ends = false;
+	if (until != NEVER_NS && until <= os_now_ns())
+		return alarm_rings(mp);
+	return *ends = had_enough(mp);
 }
 
 /*
@@ -190,21 +233,22 @@ doze(struct m *mp, int64_t limit, int64_t until)
 bool
 m_sleep(struct m *mp)
 {
+	struct glist woken = {0};
 	enum note_end end;
 
 	do {
-		int64_t until = alarm_watch(mp);
+		int64_t until;
+		bool watch = alarm_watch(mp, &until);
+		bool over = false, ends = false;
 
-		end = doze(mp, patience(mp), until);
-		if (end != NOTE_TIMEOUT)
-			continue;
-		if (until != NEVER_NS && until <= os_now_ns()) {
-			if (alarm_rings(mp)) {
-				mp->doubts = 0;
-				return true;
-			}
-		} else if (had_enough(mp)) {
-			return false;
+		end = doze(mp, watch, until, &woken);
+		if (end == NOTE_POKED && woken.n)
+			over = bring(mp, &woken);
+		else if (end == NOTE_TIMEOUT)
+			over = overslept(mp, until, &ends);
+		if (over) {
+			mp->doubts = 0;
+			return !ends;
 		}
 	} while (end != NOTE_WOKEN);
 	mp->doubts = 0;
@@ -212,6 +256,10 @@ m_sleep(struct m *mp)
 	mp->spinning = mp->nextspin;
 	m_acquire(mp, mp->nextp);
 	mp->nextp = NULL;
+	if (woken.n) {
+		sched_ready_list(&woken);
+		netpoll_fired();
+	}
 	return true;
 }
 
@@ -231,7 +279,7 @@ m_idle_trim(void)
 		if (a_load_relaxed(&mp->surplus))
 			continue;
 		a_store_relaxed(&mp->surplus, true);
-		note_poke(&mp->note);
+		netpoll_poke(&mp->note);
 	}
 	lock_drop(&sched.lock);
 }
@@ -290,13 +338,15 @@ m_main(void *arg)
 	struct m *mp = arg;
 
 	self()->mp = mp;
-	mp->tid = os_thread_id();
+	a_store_relaxed(&mp->tid, (uint32_t)os_thread_id());
 	carry_find(&mp->carried);
 	os_thread_bounds(&mp->own_lo, &mp->own_hi);
 	os_sigmask_set(sched.sigmask);
 	os_thread_precise_sleep();
 	frame_reset_fpctl();
-	if (os_sigstack_install(&mp->sigstack) != 0)
+	a_store_relaxed(&mp->signalled,
+	    os_sigstack_install(&mp->sigstack) == 0);
+	if (!a_load_relaxed(&mp->signalled))
 		say("weft: warning: no memory for a signal stack: an overflow "
 		    "on thread %d will not be reported\n", mp->id);
 	san_thread(&mp->san);
@@ -306,6 +356,7 @@ m_main(void *arg)
 	sched_loop(mp);
 	if (mp->ends)
 		end_pinned(mp);
+	a_store_relaxed(&mp->signalled, false);
 	os_sigstack_remove(&mp->sigstack);
 	self()->mp = NULL;
 	record_put(mp);
@@ -389,6 +440,6 @@ m_start(struct m *mp, struct p *pp, bool spin)
 		return m_new(pp, spin);
 	mp->nextp = pp;
 	mp->nextspin = spin;
-	note_wake(&mp->note);
+	netpoll_wake(&mp->note);
 	return 0;
 }

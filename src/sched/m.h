@@ -71,6 +71,9 @@ struct m {
 	a32 verdict;		/* of the preemption signal: see preempt.c */
 	/* the monitor, before it makes retake TAKEN; then itself */
 	uint8_t taken_why;	/* enum weft_taken */
+	/* itself, when its thread begins and ends; the monitor reads them */
+	abool signalled;	/* can be: has a signal stack */
+	a32 tid;
 
 	/* From here on all is new for a new thread. */
 
@@ -108,7 +111,6 @@ struct m {
 
 	/* constant while the thread lives */
 	int id;
-	int tid;
 	uintptr_t own_lo, own_hi;	/* the thread's stack and locals */
 	struct os_sigstack sigstack;
 	struct san san;
@@ -146,6 +148,13 @@ static inline struct g *
 m_g(const struct m *mp)
 {
 	return a_load_relaxed(&mp->curg);
+}
+
+/* The kernel's name of its thread, which may have ended. */
+static inline int
+m_tid(const struct m *mp)
+{
+	return (int)a_load_relaxed(&mp->tid);
 }
 
 /* Calls fn for every M there ever was, those that ended too. */

@@ -44,6 +44,7 @@ struct plook {
 	int64_t since;		/* it has run the same goroutine */
 	int64_t call_since;	/* it has been in the same call */
 	int64_t at;		/* when the last step was taken */
+	int64_t cpu;		/* ... and how much its thread had run then */
 	uint8_t step;		/* enum step */
 	uint8_t tries;
 };
@@ -73,7 +74,10 @@ struct p {
 	uint32_t alone;		/* yields that found nobody else */
 	uint32_t turns;		/* of the global queue */
 	uint32_t alarms_run;	/* times timers came before them: search.c */
+	uint32_t looks_run;	/* ... and those from the network */
+	uint64_t fair_kept;	/* fair_at, while `look` */
 	bool roam;		/* look at other Ps before own queue */
+	bool look;		/* ... and at the network: netpoll_hurry */
 	bool flip;		/* whose turn it is: see let_others */
 	bool solo;		/* its M is pinned: never switch directly */
 	uint64_t looked;	/* at the clock, in cycles */

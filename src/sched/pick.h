@@ -10,7 +10,8 @@
  *			nest in a row, and sooner the longer it is
  *	the nest	every other of these turns, if the ring is short
  *	its oldest	one of four, every few milliseconds at most
- *	the global	every 61st switch, with a share for the ring
+ *	the global	every 61st switch, with a share for the ring, and the
+ *			network then, if nobody has looked there for a while
  *	other Ps	every 16th time of that, or ten milliseconds: one may
  *			be stuck in a goroutine that does not come back, with
  *			others and timers behind it. A P that looks there
@@ -21,6 +22,7 @@
 
 #include "alarm.h"
 #include "insn.h"
+#include "netpoll.h"
 #include "sched.h"
 
 enum {
@@ -140,7 +142,8 @@ pick_local(struct p *pp)
 			return NULL;	/* always its turn: see m_acquire */
 		if (++pp->turns % ROAM_EVERY == 0 || roam_late(pp))
 			pp->roam = true;
-		if (pp->roam || globq_len(&sched.globq))
+		if (pp->look || pp->roam || globq_len(&sched.globq) ||
+		    netpoll_due())
 			return NULL;	/* g0 takes it from there */
 		fair_done(pp);
 	}

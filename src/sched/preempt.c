@@ -240,7 +240,7 @@ preempt_possible(void)
 bool
 preempt_send(struct m *mp)
 {
-	if (!mp->sigstack.base)
+	if (!a_load_relaxed(&mp->signalled))
 		return false;
 	/* pairs with on_signal. One at a time: a second would be a
 	 * stranger's. */
@@ -248,7 +248,7 @@ preempt_send(struct m *mp)
 		return true;
 	/* pairs with on_signal */
 	a_store_rel(&mp->verdict, VERDICT_SENT);
-	if (os_signal_thread(mp->tid, allowed.signal) != 0) {
+	if (os_signal_thread(m_tid(mp), allowed.signal) != 0) {
 		a_store_relaxed(&mp->verdict, VERDICT_IDLE);
 		return false;
 	}
@@ -305,6 +305,12 @@ preempt_init(int sig)
 	}
 	explain_at_start();
 	return 0;
+}
+
+int
+preempt_signal(void)
+{
+	return allowed.signal;
 }
 
 public int

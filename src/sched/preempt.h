@@ -20,6 +20,8 @@ enum { VERDICT_IDLE, VERDICT_SENT, VERDICT_REFUSED };
 
 /* At boot, after the settings are known: 0 or -errno. sig < 0: never. */
 int preempt_init(int sig);
+/* The signal in use, 0 if none is. */
+int preempt_signal(void);
 /* Can any goroutine be preempted by a signal? */
 bool preempt_possible(void);
 /* The monitor: sends it. False if that cannot be done now. */

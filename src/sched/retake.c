@@ -99,8 +99,10 @@ p_hand_off(struct p *pp)
 		world_no_thread(pp);
 	if (!last && !start)
 		idle_wake_if_work();
-	/* Somebody must wait for timers, be there an idle P now or not. */
+	/* Somebody must wait for timers, be there an idle P now or not; and,
+	 * if there is, for the network. */
 	alarm_announce(alarm_next());
+	alarm_want_watcher();
 }
 
 /* ---- the monitor ---- */

@@ -156,7 +156,8 @@ void sched_loop(struct m *mp);
 
 /* After work was queued: wakes a P for it if one sleeps and nobody looks. */
 void idle_wake_slow(void);
-/* The same if anything at all is queued. */
+/* Is anything on any queue? And the same if so. */
+bool work_anywhere(void);
 void idle_wake_if_work(void);
 /* A P was put back since no thread was to be had: the monitor tries again.
  * sched.lock held. */
@@ -238,6 +239,11 @@ checkpoint(void)
 
 /* ---- call.c ---- */
 
+/* Around a call that may block, of the kind that the address stands for; on
+ * another thread than a goroutine's they do nothing. Outside. */
+void call_enter(const void *address);
+void call_leave(void);
+
 /* The monitor took the P of an M in an announced call: others of its kind are
  * expected to be slow, too. */
 void call_was_slow(struct m *mp);
@@ -282,6 +288,15 @@ struct g *spawn_waiting(const struct weft_site *site, void (*fn)(void *),
 
 /* Goroutines that exist. */
 int64_t spawn_count(void);
+
+/*
+ * io/readable.c, by name: goroutines that begin when a descriptor is readable.
+ * claim: 0 or -errno; then, maybe on another thread, either attach gives it a
+ * WAITING one, or drop undoes it. No lock held.
+ */
+int when_claim(int fd);
+void when_attach(int fd, struct g *gp);
+void when_drop(int fd);
 
 /* ---- defer.c ---- */
 

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The search for work, on g0: timers that are due; every 61st time the global
- * queue first; own queues; a batch of the global queue; the network (when
- * there is one); other Ps' timers and queues.
+ * queue first; own queues; a batch of the global queue; the network; other Ps'
+ * timers and queues.
  */
 #include "search.h"
 
 #include "alarm.h"
 #include "hard.h"
 #include "insn.h"
+#include "netpoll.h"
 #include "pick.h"
 
 enum {
 	GLOBAL_SHARE_MAX = 32,
 	ALARMS_FIRST_MAX = 4,
+	LOOKS_FIRST_MAX = 16,
 	STEAL_AT_ONCE = RUNQ_HALF,	/* a queue that is too long anyway */
 	STEAL_PATIENCE_NS = 5000,
 	STEAL_PAUSES = 16		/* between two looks: some 0.2 us */
@@ -158,17 +160,32 @@ alarms_first(struct p *pp)
 }
 
 /*
- * One look at everything, in order. P held. (The network belongs between the
- * global queue and other Ps.)
+ * Somebody has just begun to wait for a descriptor, beside others who do not
+ * let anybody run: maybe another one's turn has come by that.
  */
+static struct g *
+network_first(struct p *pp)
+{
+	pp->look = false;
+	pp->fair_at = pp->fair_kept;
+	if (pp->looks_run++ < LOOKS_FIRST_MAX && netpoll_look_first())
+		return global_turn(pp);
+	pp->looks_run = 0;
+	return NULL;
+}
+
+/* One look at everything, in order. P held. */
 static struct g *
 search(struct m *mp)
 {
 	struct p *pp = m_p(mp);
 	struct g *gp = NULL;
 
-	if (!alarms_first(pp) && fair_turn(pp)) {
+	if (unlikely(pp->look))
+		gp = network_first(pp);
+	if (!gp && !alarms_first(pp) && fair_turn(pp)) {
 		fair_done(pp);
+		netpoll_turn();
 		gp = global_turn(pp);
 	}
 	if (pp->roam)
@@ -181,6 +198,8 @@ search(struct m *mp)
 		gp = pick_queued(pp);
 	if (!gp)
 		gp = global_get(pp, RUNQ_HALF - 1);
+	if (!gp && netpoll_look())
+		gp = pick_queued(pp);
 	if (!gp && idle_start_spinning(mp)) {
 		if (alarm_run_all())
 			gp = pick_queued(pp);

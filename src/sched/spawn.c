@@ -126,13 +126,16 @@ static int
 prepare(const weft_opt *opt, const weft_site *site, void (*fn)(void *),
     void *arg, struct m **mp, struct g **out)
 {
-	int class = stack_default_class;
+	int class = stack_default_class, err;
 
 	if (unlikely(!sched_is_up()))
 		return -EPERM;
 	if (opt && opt->stack && (class = stack_class(opt->stack)) < 0)
 		return -EINVAL;
 	checkpoint();
+	if (opt && unlikely(opt->readable_) &&
+	    (err = when_claim(opt->readable_ - 1)) != 0)
+		return err;
 	*mp = m_self();
 	if (likely(*mp))
 		*mp = enter_to_spawn(*mp);
@@ -140,6 +143,8 @@ prepare(const weft_opt *opt, const weft_site *site, void (*fn)(void *),
 	if (unlikely(!*out)) {
 		if (*mp)
 			rt_leave_out(*mp);
+		if (opt && opt->readable_)
+			when_drop(opt->readable_ - 1);
 		return -ENOMEM;
 	}
 	if (opt && opt->name)
@@ -148,17 +153,32 @@ prepare(const weft_opt *opt, const weft_site *site, void (*fn)(void *),
 	return 0;
 }
 
+/* The same for one that begins when a descriptor is readable. */
+static cold void
+publish_when(struct m *mp, struct g *gp, int fd)
+{
+	a_store_relaxed(&gp->reason, WAIT_READ);
+	g_set(gp, G_DEAD, G_WAITING);
+	if (mp)
+		rt_leave_out(mp);
+	when_attach(fd, gp);
+}
+
 /*
  * Queues the new goroutine, and leaves. It may be gone when this returns: id
- * first.
+ * first. `when`: see weft_opt.readable_.
  */
 static int64_t
-publish(struct m *mp, struct g *gp)
+publish(struct m *mp, struct g *gp, int when)
 {
 	struct p *pp = mp ? m_p(mp) : NULL;
 	int64_t id = g_id(gp);
 
 	count(pp);
+	if (unlikely(when)) {
+		publish_when(mp, gp, when - 1);
+		return id;
+	}
 	g_set(gp, G_DEAD, G_RUNNABLE);
 	sched_submit(pp, gp);
 	if (mp)
@@ -190,6 +210,7 @@ weft_go_begin_(const weft_opt *opt, const weft_site *site, void (*fn)(void),
 	 */
 	me = self();
 	me->born = gp;
+	me->when = opt->readable_;
 	me->args = gp->args;
 	return 0;
 }
@@ -199,7 +220,7 @@ weft_go_end_(void)
 {
 	struct self *me = self();
 
-	return publish(me->mp, me->born);
+	return publish(me->mp, me->born, me->when);
 }
 
 public int64_t
@@ -222,7 +243,7 @@ weft_spawn(const weft_opt *opt, void (*fn)(void *arg), const void *arg,
 		memcpy(gp->args, arg, size);
 		gp->captured = CAPTURE_COPY;
 	}
-	return publish(mp, gp);
+	return publish(mp, gp, opt ? opt->readable_ : 0);
 }
 
 calls_out public void

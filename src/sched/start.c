@@ -12,6 +12,7 @@
 #include "cpu.h"
 #include "alarm.h"
 #include "fatal.h"
+#include "netpoll.h"
 #include "preempt.h"
 #include "sched.h"
 #include "sysmon.h"
@@ -70,9 +71,11 @@ main_goroutine(void *arg)
 	ending_run(gp);
 	if (!m_self())
 		fork_child_exit(job->result);
-	/* sc: pairs with sched_is_up, asked after on_end was set */
+	/* sc: pairs with sched_is_up, asked after on_end was set, or under
+	 * the lock of a descriptor */
 	a_store_sc(&phase, ENDED);
 	world_end();
+	desc_ended();
 	on_end = a_load_sc(&sched.on_end);	/* sc: the same */
 	if (on_end)
 		on_end();

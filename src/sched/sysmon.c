@@ -8,6 +8,7 @@
  *
  *   - no P is idle, or no M is: it runs the timers that are due, and sleeps no
  *     longer than until the next (else an idle M waits for them: alarm.c);
+ *   - no M waits for the network, and no P looks there: it does;
  *   - an M in an announced call loses its P at the second look if others wait
  *     for it, and after 10 ms anyway;
  *   - a goroutine whose *slice* is over, 10 ms, or 0.5 ms if somebody waits
@@ -37,6 +38,7 @@
 #include "alarm.h"
 #include "cool.h"
 #include "fatal.h"
+#include "netpoll.h"
 #include "preempt.h"
 #include "sched.h"
 #include "stall.h"
@@ -55,9 +57,13 @@ static const int64_t answer_ns = 100 * US;	/* ... after the signal: seldom
 						 * is there more to do */
 static const int64_t verdict_ns = 200 * US;	/* if somebody is urgent, */
 static const int64_t verdict_max = 2 * MS;	/* ... for the handler */
+static const int64_t starve_short = 1 * MS;	/* ... or for a CPU, if */
+static const int64_t starve_max = 20 * MS;	/* ... urgent, and if not */
 static const int64_t short_slice = 500 * US;
 static const int64_t linger = 50 * MS;		/* idle before deep sleep */
 static const int64_t cool_ns = 1000 * MS;
+static const int64_t listen_ns = 1 * MS;	/* after a P has looked */
+static const int64_t rough_ns = 20 * MS;
 enum { SIGNAL_TRIES = 3 };
 
 struct sysmon_state sysmon = { .until = { (uint64_t)NEVER_NS } };
@@ -73,10 +79,15 @@ static struct {
 	int64_t recall_at;	/* when to look at those without a P */
 	int64_t cool_at;
 	bool cooling;		/* there may be more to give back */
+	uint64_t verified;	/* sched.idle_gen when descriptors were */
+	uint64_t looked;	/* netpoll.looked when we last looked */
+	uint64_t preempted;	/* how often somebody was, */
+	int64_t rough_at;	/* ... and when that was last seen */
 	/* of this look */
 	int64_t now, sooner;	/* sleep no longer than until then */
 	bool crowded;		/* no P is idle, and something is queued */
 	bool urgent, acted;
+	bool listen;		/* sleeps in the poller */
 	uint32_t n_asked, n_take;
 	struct retake_try take[TAKE_MAX];
 	struct p *oldest;	/* has run longest, for who is urgent */
@@ -146,12 +157,13 @@ press(struct p *pp, struct m *mp)
 {
 	struct plook *w = &pp->watch;
 
-	if (os_thread_asleep(mp->tid) == 1) {
+	if (os_thread_asleep(m_tid(mp)) == 1) {
 		plan_take(pp, mp, WEFT_TAKEN_ASLEEP);
 	} else if (!preempt_possible()) {
 		plan_take(pp, mp, WEFT_TAKEN_OFF);
 	} else if (preempt_send(mp)) {
 		w->tries++;
+		w->cpu = os_thread_cpu_ns(m_tid(mp));
 		next_step(w, SIGNALLED);
 	} else {
 		plan_take(pp, mp, WEFT_TAKEN_OFF);
@@ -166,6 +178,21 @@ worth_another(const struct plook *w, int why)
 	    why != WEFT_TAKEN_STACK;
 }
 
+/*
+ * The signal was not handled because the kernel does not let the thread run:
+ * others have the CPU, maybe of other processes. Another thread with its P
+ * would have to wait, too, and be one more. But not for ever: and if somebody
+ * is urgent, not for long, since a thread that begins is sooner in turn.
+ */
+static bool
+starved(const struct plook *w, struct m *mp)
+{
+	int64_t most = mon.urgent ? starve_short : starve_max;
+
+	return mon.now - w->at < most && w->cpu >= 0 &&
+	    os_thread_cpu_ns(m_tid(mp)) - w->cpu < step_ns;
+}
+
 static void
 judge(struct p *pp, struct m *mp)
 {
@@ -175,7 +202,8 @@ judge(struct p *pp, struct m *mp)
 
 	if (v == VERDICT_SENT) {
 		if (mon.now - w->at >=
-		    (mon.urgent ? verdict_ns : verdict_max))
+		    (mon.urgent ? verdict_ns : verdict_max) &&
+		    !starved(w, mp))
 			plan_take(pp, mp, WEFT_TAKEN_LATE);
 		else
 			no_later_than(mon.now + answer_ns);
@@ -293,7 +321,8 @@ look_at(struct p *pp)
 		/* What was asked of the last goroutine is not of this one. */
 		if (step != FINE)
 			a_store_relaxed(&mp->asked, 0);
-		no_later_than(mon.now + mon.slice);
+		no_later_than(mon.now +
+		    (mon.urgent ? short_slice : mon.slice));
 	} else if (a_load_relaxed(&mp->in_call)) {
 		look_at_call(pp, mp);
 	} else if (!a_load_relaxed(&mp->inside)) {
@@ -331,7 +360,7 @@ recall(struct m *mp, void *arg)
 	/* pairs with rt_enter_slow */
 	if (a_load_acq(&mp->retake) == RETAKE_TAKEN &&
 	    mp->taken_why > WEFT_TAKEN_REGION &&
-	    os_thread_asleep(mp->tid) == 0)
+	    os_thread_asleep(m_tid(mp)) == 0)
 		preempt_send(mp);
 }
 
@@ -375,17 +404,6 @@ set_attention(void)
 		a_and_relaxed(&attention, ~(uint32_t)ATTEND_MONITOR);
 }
 
-static bool
-anything_queued(uint32_t procs)
-{
-	if (globq_len(&sched.globq))
-		return true;
-	for (uint32_t i = 0; i < procs; i++)
-		if (!runq_empty(&p_at(i)->q))
-			return true;
-	return false;
-}
-
 /*
  * Nobody else waits for timers: no P is idle, or no M is (each is pinned, or
  * no thread was to be had).
@@ -396,6 +414,51 @@ timers_are_ours(void)
 	/* sc: pairs with alarm_announce, and with alarm_watch */
 	return !a_load_sc(&sched.n_idle_p) ||
 	    (int64_t)a_load_sc(&sched.watch_until) == NEVER_NS;
+}
+
+/*
+ * Nobody else waits for the network: no P is idle, or no M watches for it. (A
+ * watcher that finds no P idle leaves the poller to us: alarm.c.)
+ */
+static bool
+network_is_ours(void)
+{
+	/* sc: pairs with get_in */
+	return netpoll_on() && !a_load_sc(&netpoll.sleeper);
+}
+
+/*
+ * If a P has looked there since we last did, they see to it themselves. If
+ * not we look, and then listen (sleep_until), until one does.
+ */
+static void
+look_at_network(void)
+{
+	uint64_t looked = a_load_relaxed(&netpoll.looked);
+
+	bool ours = network_is_ours();
+
+	mon.listen = ours && looked == mon.looked;
+	mon.looked = looked;
+	if (mon.listen)
+		netpoll_fetch();
+	else if (ours)
+		no_later_than(mon.now + listen_ns);
+}
+
+/* Goroutines were made to let others run, not long ago. */
+static void
+set_rough(void)
+{
+	uint64_t preempted = a_load_relaxed(&stalls.preempted);
+	bool rough;
+
+	if (preempted != mon.preempted || mon.n_take)
+		mon.rough_at = mon.now;
+	mon.preempted = preempted;
+	rough = mon.now - mon.rough_at < rough_ns;
+	if (rough != !!a_load_relaxed(&netpoll.rough))
+		a_store_relaxed(&netpoll.rough, rough);
 }
 
 static void
@@ -410,11 +473,13 @@ look_around(void)
 	mon.oldest = NULL;
 	if (timers_are_ours())
 		alarm_run_all();
-	mon.crowded = full && anything_queued(procs);
+	look_at_network();
+	mon.crowded = full && work_anywhere();
 	mon.urgent = full && globq_urgent(&sched.globq);
 	for (uint32_t i = 0; i < procs; i++)
 		look_at(p_at(i));
 	make_way();
+	set_rough();
 	set_attention();
 	if (retake_try(mon.take, mon.n_take))
 		mon.acted = true;
@@ -424,6 +489,48 @@ look_around(void)
 }
 
 /* ---- sleeping ---- */
+
+static bool
+all_idle(void)
+{
+	return a_load_relaxed(&sched.n_idle_p) == a_load_relaxed(&sched.procs);
+}
+
+/* How often a P has left the idle list; *idle: all are there. */
+static uint64_t
+times_used(bool *idle)
+{
+	uint64_t gen;
+
+	lock_take(&sched.lock);
+	*idle = all_idle();
+	gen = sched.idle_gen;
+	lock_drop(&sched.lock);
+	return gen;
+}
+
+/*
+ * Descriptors that are waited for must be looked after: somebody has begun to
+ * wait, or a goroutine has run, which may have closed one behind our back.
+ */
+static bool
+verify_due(void)
+{
+	bool idle;
+
+	return netpoll_on() && (netpoll_verify_due() ||
+	    times_used(&idle) != mon.verified || !idle);
+}
+
+static void
+verify(void)
+{
+	bool idle;
+	uint64_t gen = times_used(&idle);
+
+	if (verify_due() && !netpoll_verify() && idle)
+		mon.verified = gen;
+}
 
 /* Gives memory back now and then. */
 static void
@@ -435,28 +542,38 @@ cool_down(void)
 		cool_again();
 	mon.cool_at = mon.now + cool_ns;
 	mon.cooling = cool_some();
+	verify();
 }
 
+/* Somebody must see to timers or the network, and nobody else does. */
 static bool
-all_idle(void)
+is_needed(void)
 {
-	return a_load_relaxed(&sched.n_idle_p) == a_load_relaxed(&sched.procs);
+	return (timers_are_ours() && alarm_next() != NEVER_NS) ||
+	    (network_is_ours() && !mon.listen);
 }
 
-/* True if it may sleep until it is woken. */
+/*
+ * True if it may sleep until it is woken. What it has seen is asked once more
+ * under the lock: in between a P may have been used and be idle again, and
+ * have left a timer behind, or nobody who watches. From then on who uses one
+ * wakes it.
+ */
 static bool
 fall_asleep(void)
 {
 	bool idle;
 
-	if (mon.now - mon.busy_at < linger || mon.cooling ||
-	    (timers_are_ours() && alarm_next() != NEVER_NS))
+	if (mon.now - mon.busy_at < linger || mon.cooling || verify_due() ||
+	    is_needed())
 		return false;
 	/* Who ended, or went to sleep, last may have left nobody who asks. */
 	deadlock_check();
 	lock_take(&sched.lock);
 	a_store_sc(&sysmon.deep, 1);	/* sc: pairs with sysmon_asleep */
-	idle = all_idle() && !a_load_relaxed(&sched.starved);
+	idle = all_idle() && !a_load_relaxed(&sched.starved) &&
+	    !netpoll_verify_due() && !is_needed() &&
+	    (!netpoll_on() || sched.idle_gen == mon.verified);
 	if (!idle)
 		a_store_sc(&sysmon.deep, 0);	/* sc: the same */
 	lock_drop(&sched.lock);
@@ -479,17 +596,33 @@ bedtime(int64_t until)
 }
 
 static void
+sleep_for(int64_t ns)
+{
+	struct glist woken = {0};
+
+	if (!mon.listen) {
+		note_wait(&note, ns);
+		return;
+	}
+	netpoll_sleep(&note, ns, &woken);
+	if (woken.n) {
+		sched_ready_urgent(&woken);
+		netpoll_fired();
+	}
+}
+
+static void
 nap(void)
 {
 	int64_t until = mon.now + mon.round, left;
 
 	if (mon.sooner < until)
 		until = mon.sooner;
-	if (mon.cooling && mon.cool_at < until)
+	if ((mon.cooling || verify_due()) && mon.cool_at < until)
 		until = mon.cool_at;
 	left = os_left_ns(bedtime(until));
 	if (left > 0)
-		note_wait(&note, left);
+		sleep_for(left);
 }
 
 static void
@@ -500,7 +633,7 @@ rest(void)
 		mon.round = round_max;	/* or nobody has a P */
 	if (fall_asleep()) {
 		a_store_relaxed(&sysmon.slow, 1);
-		note_wait(&note, FOREVER);
+		sleep_for(FOREVER);
 		/* sc: pairs with sysmon_asleep */
 		a_store_sc(&sysmon.deep, 0);
 		mon.round = round_min;
@@ -532,7 +665,7 @@ sysmon_main(void *arg)
 void
 sysmon_wake(void)
 {
-	note_poke(&note);
+	netpoll_poke(&note);
 }
 
 static bool started;

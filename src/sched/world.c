@@ -272,4 +272,5 @@ world_start(void)
 	m_idle_trim();
 	idle_wake_if_work();
 	alarm_announce(alarm_next());
+	alarm_want_watcher();
 }

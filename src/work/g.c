@@ -288,6 +288,9 @@ g_reason_name(enum wait_reason r)
 		[WAIT_COND] = "condition",
 		[WAIT_EVENT] = "event",
 		[WAIT_GROUP] = "group",
+		[WAIT_READ] = "read",
+		[WAIT_WRITE] = "write",
+		[WAIT_POLL] = "poll",
 		[WAIT_TEST] = "test",
 	};
 

@@ -72,6 +72,9 @@ enum wait_reason {
 	WAIT_COND,
 	WAIT_EVENT,
 	WAIT_GROUP,
+	WAIT_READ,		/* for a descriptor */
+	WAIT_WRITE,
+	WAIT_POLL,
 	WAIT_TEST,		/* tests of the scheduler itself */
 	WAIT_REASONS
 };

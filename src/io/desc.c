@@ -1,0 +1,685 @@
+/* SPDX-License-Identifier: MIT */
+/* See desc.h. */
+#include "desc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "alarm.h"
+#include "fatal.h"
+#include "fdcall.h"
+#include "hard.h"
+#include "netpoll.h"
+#include "os.h"
+#include "poller.h"
+#include "weft.h"
+
+enum { VERIFY_MAX = 4096 };	/* a time: a millisecond or two */
+
+struct desc_counts desc_counts;
+
+static uint64_t
+tag_of(const struct desc *d)
+{
+	return (uint64_t)a_load_relaxed(&d->gen) << 32 | (uint32_t)d->fd;
+}
+
+/* ---- what it is ---- */
+
+/* A socket's kind, or -errno. */
+static int
+socket_kind(int fd)
+{
+	int type = 0, protocol = 0;
+	unsigned len = sizeof type;
+	long err = fd_getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len);
+
+	if (err)
+		return (int)err;
+	/* Not by its family: of SCTP, say, a read is a message. */
+	len = sizeof protocol;
+	fd_getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len);
+	return type == SOCK_STREAM && protocol == IPPROTO_TCP ? KIND_TCP :
+	    KIND_SOCKET;
+}
+
+/*
+ * Lock held. The poller's answer: 0 or -errno. A number that it knows by an
+ * old tag was closed behind our back, and a copy of what it was is still open.
+ */
+static int
+add_to_poller(struct desc *d)
+{
+	int err = os_poller_add(d->fd, tag_of(d));
+
+	if (err == -EEXIST)
+		err = os_poller_retag(d->fd, tag_of(d));
+	if (err)
+		return err;
+	a_store_relaxed(&d->registered, 1);
+	a_add_relaxed(&desc_counts.registered, 1);
+	return 0;
+}
+
+/* Lock held: the kind of one that is no socket. */
+static int
+other_kind(struct desc *d)
+{
+	int err = add_to_poller(d);
+
+	if (err == -EPERM)
+		return KIND_FILE;
+	if (err)
+		return err;
+	return fd_control(d->fd, F_GETFL, 0) & O_NONBLOCK ? KIND_POLLED :
+	    KIND_SLOW;
+}
+
+/* Lock held. 0 or -errno. */
+static int
+examine(struct desc *d)
+{
+	int kind = socket_kind(d->fd);
+
+	if (kind == -ENOTSOCK)
+		kind = other_kind(d);
+	if (kind < 0)
+		return kind;
+	a_store_rel(&d->kind, (uint8_t)kind);	/* pairs with desc_enter */
+	return 0;
+}
+
+int
+desc_register(struct desc *d)
+{
+	int err = 0;
+
+	if (likely(a_load_relaxed(&d->registered)))
+		return 0;
+	err = netpoll_start();
+	if (err)
+		return err;
+	lock_take(&d->lock);
+	if (!a_load_relaxed(&d->registered))
+		err = a_load_relaxed(&d->refs) & CLOSING ? -EBADF :
+		    add_to_poller(d);
+	lock_drop(&d->lock);
+	return err;
+}
+
+/* ---- users ---- */
+
+/* Lock held: nothing that was found out about it holds any more. */
+static void
+forget(struct desc *d)
+{
+	if (a_load_relaxed(&d->registered))
+		a_add_relaxed(&desc_counts.closed, 1);
+	a_store_relaxed(&d->registered, 0);
+	a_store_relaxed(&d->flags, 0);
+	for (int dir = 0; dir < DIRS; dir++)
+		a_and_relaxed(&d->ready[dir], ~(uint32_t)DRAINED);
+	a_store_rel(&d->kind, KIND_UNKNOWN);	/* pairs with desc_enter */
+}
+
+/* Lock held: nor what it was told. */
+static void
+forget_all(struct desc *d)
+{
+	for (int dir = 0; dir < DIRS; dir++)
+		a_store_relaxed(&d->deadline[dir], 0);
+	forget(d);
+}
+
+/*
+ * Counted, and found CLOSING. True if that is over: the number is the kernel's
+ * again, or somebody else's. It is waited for while the kernel closes it, some
+ * microseconds: the caller may be who got the number meanwhile.
+ */
+static cold bool
+settled(struct desc *d)
+{
+	uint32_t refs;
+
+	/* pairs with desc_last */
+	while ((refs = a_load_acq(&d->refs)) & CLOSED)
+		os_thread_yield();
+	return !(refs & CLOSING);
+}
+
+/*
+ * Lock held. Nobody waits for a file, so nobody would notice that it was closed
+ * behind our back and its number is a socket's now: it is looked at each time.
+ * Of a file that is all the poller does.
+ */
+static void
+still_file(struct desc *d)
+{
+	if (os_poller_retag(d->fd, tag_of(d)) == -EPERM)
+		return;
+	forget(d);
+	a_add_relaxed(&desc_counts.repaired, 1);
+}
+
+/* d is counted already, or NULL: has no record yet. */
+cold int
+desc_enter_slow(int fd, struct desc *d, struct desc **out)
+{
+	int err = 0;
+
+	if (fd < 0)
+		return -EBADF;
+	if (!d) {
+		d = desc_make(fd);
+		if (!d)
+			return (uint32_t)fd / DESC_CHUNK < DESC_CHUNKS ?
+			    -ENOMEM : -EBADF;
+		a_add_acqrel(&d->refs, 1);	/* pairs with desc_leave */
+	}
+	if (!settled(d)) {
+		desc_leave(d);
+		return -EBADF;
+	}
+	/* There may be no descriptor left for it: a socket does not need it
+	 * before somebody waits. */
+	err = netpoll_start();
+	if (unlikely(err) && socket_kind(fd) >= 0)
+		err = 0;
+	hard_pause();
+	lock_take(&d->lock);
+	/* Who closes it meanwhile may not see that it was made known to the
+	 * poller, by the tag of its next life. */
+	if (a_load_relaxed(&d->refs) & CLOSING)
+		err = -EBADF;
+	if (!err && a_load_relaxed(&d->kind) == KIND_FILE)
+		still_file(d);
+	if (!err && a_load_relaxed(&d->kind) == KIND_UNKNOWN)
+		err = examine(d);
+	lock_drop(&d->lock);
+	if (err)
+		desc_leave(d);
+	else
+		*out = d;
+	return err;
+}
+
+/* Lock held. Who waits in that direction is woken: it tries again, or not. */
+static void
+wake_dir(struct desc *d, enum dir dir, bool ok, struct glist *woken)
+{
+	struct waitq *q = &d->waiters[dir];
+	struct list *node;
+
+	while ((node = a_load_relaxed(&q->first))) {
+		struct waiter *w = container_of(node, struct waiter, link);
+		struct sleeper *s = w->who;
+
+		waitq_remove(q, w);
+		w->queued = false;
+		w->ok = ok;
+		if (w->elem)
+			sleeper_end(s, RACE_CANCELLED, woken);
+		else if (!sleeper_claim(s))
+			continue;
+		else if (s->gp)
+			glist_push(woken, s->gp);
+		else
+			note_wake(&s->note);
+	}
+}
+
+/* Lock held: an old life ends. Who waits gets -EBADF. */
+static void
+end_life(struct desc *d, struct glist *woken)
+{
+	a_store_relaxed(&d->gen, a_load_relaxed(&d->gen) + 1);
+	wake_dir(d, DIR_IN, false, woken);
+	wake_dir(d, DIR_OUT, false, woken);
+	readable_start(d, true, woken);
+}
+
+/* A file may have to be written out first, far away. */
+static int
+close_file(int fd)
+{
+	int result;
+
+	call_enter((const void *)(uintptr_t)close_file);
+	result = (int)fd_close(fd);
+	call_leave();
+	return result;
+}
+
+/*
+ * CLOSED is set, by us. All is forgotten before the number is given back: the
+ * next moment it may be somebody else's. Who comes while the kernel closes it
+ * waits (see settled): a call that used the old one now, or a second close,
+ * would hit whoever gets the number. But a file may take long, and nobody
+ * waits for one: that is not waited for.
+ */
+static int
+close_number(struct desc *d)
+{
+	bool file = a_load_relaxed(&d->kind) == KIND_FILE;
+	int fd = d->fd, result = 0;
+
+	lock_take(&d->lock);
+	forget_all(d);
+	lock_drop(&d->lock);
+	hard_pause();
+	if (!file)
+		result = (int)fd_close(fd);
+	hard_pause();
+	/* pairs with desc_enter */
+	a_add_acqrel(&d->refs, -(CLOSING | CLOSED));
+	return file ? close_file(fd) : result;
+}
+
+/*
+ * The last user of one that was closed. One that finds CLOSING counts itself
+ * for a moment, too, hence the mark: only one closes the number.
+ */
+cold int
+desc_last(struct desc *d)
+{
+	/* pairs with desc_leave */
+	if (!a_cas_acqrel(&d->refs, CLOSING, CLOSING | CLOSED))
+		return 0;
+	return close_number(d);
+}
+
+/* On Linux a close that is interrupted has closed. */
+static int
+closed(int result)
+{
+	return result == -EINTR ? 0 : result;
+}
+
+int
+desc_close(int fd)
+{
+	struct glist woken = {0};
+	struct desc *d = fd < 0 ? NULL : desc_at(fd);
+	uint32_t refs;
+	int result, last;
+
+	if (!d)
+		return closed((int)fd_close(fd));
+	a_add_acqrel(&d->refs, 1);		/* pairs with desc_leave */
+	/* relaxed: who waits looks under the lock, which we take next */
+	do
+		refs = a_or_relaxed(&d->refs, CLOSING);
+	while (refs & CLOSED && settled(d));
+	if (refs & CLOSING) {
+		desc_leave(d);
+		return -EBADF;
+	}
+	lock_take(&d->lock);
+	end_life(d, &woken);
+	lock_drop(&d->lock);
+	if (a_load_relaxed(&d->registered))
+		os_poller_remove(fd);
+	sched_ready_list(&woken);
+	/* pairs with desc_leave: of whoever used it before */
+	if (a_cas_acqrel(&d->refs, CLOSING | 1, CLOSING | CLOSED))
+		return closed(close_number(d));
+	/* Others may be about to find out that it is none: so must we. */
+	result = fd_control(fd, F_GETFD, 0) < 0 ? -EBADF : 0;
+	/* pairs with desc_enter, and among users */
+	if (a_add_acqrel(&d->refs, -1u) != (CLOSING | 1))
+		return result;
+	last = closed(desc_last(d));
+	return result ? result : last;
+}
+
+void
+desc_fresh(int fd)
+{
+	struct glist woken = {0};
+	struct desc *d = desc_at(fd);
+
+	if (!d || likely(a_load_relaxed(&d->kind) == KIND_UNKNOWN))
+		return;
+	lock_take(&d->lock);
+	end_life(d, &woken);
+	forget_all(d);
+	lock_drop(&d->lock);
+	a_add_relaxed(&desc_counts.repaired, 1);
+	sched_ready_list(&woken);
+}
+
+/* ---- events ---- */
+
+/* Lock held. */
+static void
+became_ready(struct desc *d, enum dir dir, struct glist *woken)
+{
+	uint32_t old = a_load_relaxed(&d->ready[dir]);
+
+	/* pairs with desc_try */
+	while (!a_cas_rel(&d->ready[dir], old,
+	    (old & ~(uint32_t)DRAINED) + EVENT))
+		old = a_load_relaxed(&d->ready[dir]);
+	wake_dir(d, dir, true, woken);
+	if (dir == DIR_IN)
+		readable_start(d, false, woken);
+}
+
+void
+desc_stir(struct desc *d, enum dir dir)
+{
+	struct glist woken = {0};
+
+	lock_take(&d->lock);
+	became_ready(d, dir, &woken);
+	lock_drop(&d->lock);
+	sched_ready_list(&woken);
+}
+
+void
+desc_event(uint64_t tag, uint32_t what, struct glist *woken)
+{
+	struct desc *d = desc_at((int)(uint32_t)tag);
+
+	lock_take(&d->lock);
+	if (a_load_relaxed(&d->gen) != (uint32_t)(tag >> 32)) {
+		lock_drop(&d->lock);
+		a_add_relaxed(&desc_counts.stale, 1);
+		return;
+	}
+	if (unlikely(what & (POLLER_HUP | POLLER_URGENT)))
+		a_store_relaxed(&d->flags, a_load_relaxed(&d->flags) | ODD);
+	if (what & (POLLER_IN | POLLER_HUP))
+		became_ready(d, DIR_IN, woken);
+	if (what & (POLLER_OUT | POLLER_HUP))
+		became_ready(d, DIR_OUT, woken);
+	lock_drop(&d->lock);
+}
+
+/* ---- one at a time ---- */
+
+void
+desc_flag(struct desc *d, unsigned flag)
+{
+	lock_take(&d->lock);
+	a_store_relaxed(&d->flags, (uint8_t)(a_load_relaxed(&d->flags) | flag));
+	lock_drop(&d->lock);
+}
+
+bool
+desc_alone(struct desc *d, enum dir dir)
+{
+	uint8_t flags;
+	bool alone;
+
+	lock_take(&d->lock);
+	flags = a_load_relaxed(&d->flags);
+	alone = !(flags & BUSY << dir);
+	a_store_relaxed(&d->flags,
+	    (uint8_t)(flags | (alone ? BUSY : MISSED) << dir));
+	lock_drop(&d->lock);
+	return alone;
+}
+
+/*
+ * Who came meanwhile waits, or is about to: it read the word before it saw
+ * BUSY, so this event changes what it saw, or wakes it.
+ */
+void
+desc_release(struct desc *d, enum dir dir)
+{
+	struct glist woken = {0};
+	uint8_t flags;
+
+	lock_take(&d->lock);
+	flags = a_load_relaxed(&d->flags);
+	a_store_relaxed(&d->flags,
+	    (uint8_t)(flags & ~((BUSY | MISSED) << dir)));
+	if (flags & MISSED << dir)
+		became_ready(d, dir, &woken);
+	lock_drop(&d->lock);
+	sched_ready_list(&woken);
+}
+
+/* ---- deadlines ---- */
+
+static int64_t
+deadline_of(struct desc *d, enum dir dir)
+{
+	return (int64_t)a_load_relaxed(&d->deadline[dir]);
+}
+
+bool
+desc_expired_slow(struct desc *d, enum dir dir)
+{
+	int64_t when = deadline_of(d, dir);
+
+	return when != 0 && when <= os_now_ns();
+}
+
+/* Who waits finds out what the new one means for it. */
+void
+desc_set_deadline(struct desc *d, enum dir dir, int64_t when)
+{
+	struct glist woken = {0};
+
+	if (when == WEFT_NEVER)
+		when = 0;
+	else if (when <= 0)
+		when = 1;
+	lock_take(&d->lock);
+	a_store_relaxed(&d->deadline[dir], (uint64_t)when);
+	wake_dir(d, dir, true, &woken);
+	if (dir == DIR_IN)
+		readable_deadline(d, &woken);
+	lock_drop(&d->lock);
+	sched_ready_list(&woken);
+}
+
+/* ---- waiting ---- */
+
+/*
+ * Lock held. Not if it was found closed behind our back since we made it known
+ * to the poller; nor if the runtime has ended: desc_ended has been here, or
+ * finds who waits.
+ */
+static bool
+will_be_told(struct desc *d)
+{
+	return a_load_relaxed(&d->registered) && sched_is_up();
+}
+
+/* Lock held. False: it need not, or must not, *err, or nobody would tell it. */
+static bool
+may_wait(struct desc *d, enum dir dir, int64_t when, int *err)
+{
+	*err = a_load_relaxed(&d->refs) & CLOSING ? -EBADF : 0;
+	return !*err && deadline_of(d, dir) == when &&
+	    a_load_relaxed(&d->ready[dir]) & DRAINED && will_be_told(d);
+}
+
+/* The time was up: off the queue, if nobody has taken it off. */
+static int
+timed_out(struct desc *d, enum dir dir, struct waiter *w)
+{
+	lock_take(&d->lock);
+	if (w->queued)
+		waitq_remove(&d->waiters[dir], w);
+	lock_drop(&d->lock);
+	a_add_relaxed(&desc_counts.timeouts, 1);
+	return w->ok ? -ETIMEDOUT : -EBADF;
+}
+
+int
+desc_wait(struct desc *d, enum dir dir)
+{
+	int64_t when = deadline_of(d, dir);
+	int err = desc_register(d);
+	enum race how = RACE_CLAIMED;
+	struct sleeper s;
+	struct waiter w;
+
+	if (err)
+		return err;
+	if (unlikely(!sched_is_up()))
+		return desc_wait_alone(d, dir);
+	netpoll_hurry();
+	sleeper_init(&s);
+	waiter_init(&w, &s, d);
+	w.elem = NULL;
+	if (when)
+		sleeper_arm(&s, when);
+	lock_take(&d->lock);
+	if (may_wait(d, dir, when, &err)) {
+		waitq_push(&d->waiters[dir], &w);
+		netpoll_waits();
+		how = sleeper_sleep(&s, &d->lock,
+		    dir == DIR_IN ? WAIT_READ : WAIT_WRITE);
+		/* If the time was up somebody may just be writing it. */
+		if (how != RACE_EXPIRED)
+			err = w.ok ? 0 : -EBADF;
+	} else {
+		lock_drop(&d->lock);
+	}
+	if (when)
+		sleeper_disarm(&s);
+	return how == RACE_EXPIRED ? timed_out(d, dir, &w) : err;
+}
+
+bool
+desc_attend(struct desc *d, enum dir dir, uint32_t seen, struct waiter *w)
+{
+	bool same;
+
+	w->elem = d;
+	w->queued = false;
+	lock_take(&d->lock);
+	same = a_load_relaxed(&d->ready[dir]) == seen &&
+	    !(a_load_relaxed(&d->refs) & CLOSING) && will_be_told(d);
+	if (same) {
+		waitq_push(&d->waiters[dir], w);
+		netpoll_waits();
+	}
+	lock_drop(&d->lock);
+	return same;
+}
+
+void
+desc_desert(struct desc *d, enum dir dir, struct waiter *w)
+{
+	lock_take(&d->lock);
+	if (w->queued)
+		waitq_remove(&d->waiters[dir], w);
+	lock_drop(&d->lock);
+}
+
+/* ---- for those who watch over us ---- */
+
+static bool
+awaited(struct desc *d)
+{
+	return !waitq_empty(&d->waiters[DIR_IN]) ||
+	    !waitq_empty(&d->waiters[DIR_OUT]) ||
+	    a_load_relaxed(&d->begin) > BEGIN_CLOSED;
+}
+
+/* Mostly the same one as the last time, a listening socket say. */
+bool
+desc_awaited(void)
+{
+	static a32 hint;
+	uint32_t n = desc_numbers();
+	struct desc *d = desc_at((int)a_load_relaxed(&hint));
+
+	if (d && awaited(d))
+		return true;
+	for (uint32_t fd = 0; fd < n; fd++) {
+		d = desc_at((int)fd);
+		if (d && awaited(d)) {
+			a_store_relaxed(&hint, fd);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Goroutines never run again, and are left out of their queues. */
+static void
+end_waits(struct desc *d, void *nobody)
+{
+	lock_take(&d->lock);
+	wake_dir(d, DIR_IN, true, nobody);
+	wake_dir(d, DIR_OUT, true, nobody);
+	lock_drop(&d->lock);
+}
+
+void
+desc_ended(void)
+{
+	struct glist nobody = {0};
+
+	desc_each(end_waits, &nobody);
+}
+
+/*
+ * Lock held. It is not what it was: who waits tries again, on what has that
+ * number now, or is told that there is nothing. Deadlines hold: who waits has
+ * set them, and whether that was before or after we cannot know.
+ */
+static cold void
+repair(struct desc *d, struct glist *woken)
+{
+	bool there;
+
+	a_store_relaxed(&d->gen, a_load_relaxed(&d->gen) + 1);
+	forget(d);
+	there = examine(d) == 0;
+	a_add_relaxed(&desc_counts.repaired, 1);
+	wake_dir(d, DIR_IN, there, woken);
+	wake_dir(d, DIR_OUT, there, woken);
+	readable_start(d, !there, woken);
+}
+
+cold int
+desc_renew(struct desc *d)
+{
+	struct glist woken = {0};
+	int err = -EBADF;
+
+	lock_take(&d->lock);
+	if (!(a_load_relaxed(&d->refs) & CLOSING)) {
+		repair(d, &woken);
+		if (a_load_relaxed(&d->kind) != KIND_UNKNOWN)
+			err = 0;
+	}
+	lock_drop(&d->lock);
+	sched_ready_list(&woken);
+	return err;
+}
+
+bool
+desc_verify(struct glist *woken)
+{
+	static uint32_t at;
+	uint32_t n = desc_numbers(), looks = 0;
+
+	for (; at < n; at++) {
+		struct desc *d = desc_at((int)at);
+
+		if (!d || !a_load_relaxed(&d->registered) || !awaited(d))
+			continue;
+		if (looks++ == VERIFY_MAX)
+			return true;
+		lock_take(&d->lock);
+		if (awaited(d) && a_load_relaxed(&d->registered) &&
+		    !(a_load_relaxed(&d->refs) & CLOSING) &&
+		    !os_poller_has(d->fd))
+			repair(d, woken);
+		lock_drop(&d->lock);
+	}
+	at = 0;
+	return false;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* See fdio.h. */
+#include "fdio.h"
+
+#include <time.h>
+
+#include "os.h"
+
+/* Which calls are slow is learnt by address: each kind by its own. */
+long
+fdio_blocking(fdio_try *fn, struct desc *d, void *arg)
+{
+	long result;
+
+	call_enter((const void *)(uintptr_t)fn);
+	result = fn(d, arg);
+	call_leave();
+	return result;
+}
+
+bool
+fdio_ready_now(struct desc *d, enum dir dir)
+{
+	struct pollfd p = { .fd = d->fd,
+	    .events = dir == DIR_IN ? POLLIN : POLLOUT };
+
+	return fd_poll_now(&p, 1) != 0;
+}
+
+/* A thread while no runtime is there that would tell it. */
+cold int
+desc_wait_alone(struct desc *d, enum dir dir)
+{
+	struct pollfd p = { .fd = d->fd,
+	    .events = dir == DIR_IN ? POLLIN : POLLOUT };
+	int64_t when = (int64_t)a_load_relaxed(&d->deadline[dir]);
+	long n;
+
+	do {
+		int64_t left = when ? os_left_ns(when) : 0;
+		struct timespec ts = { left / 1000000000, left % 1000000000 };
+
+		n = syscall6(SYS_ppoll, (long)&p, 1, when ? (long)&ts : 0, 0,
+		    0, 0);
+	} while (n == -EINTR);
+	if (n == 0)
+		return -ETIMEDOUT;
+	a_and_relaxed(&d->ready[dir], ~(uint32_t)DRAINED);
+	return n < 0 ? (int)n : p.revents & POLLNVAL ? -EBADF : 0;
+}

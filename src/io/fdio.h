@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The loop of every call that may have to wait: try, and wait if there is
+ * nothing to be had.
+ */
+#ifndef FDIO_H
+#define FDIO_H
+
+#include <errno.h>
+#include <poll.h>
+
+#include "desc.h"
+#include "fdcall.h"
+#include "sched.h"
+
+/* One try: a result or -errno; -EAGAIN: it has to wait. */
+typedef long fdio_try(struct desc *d, void *arg);
+
+/* fn, in which the kernel may block. */
+long fdio_blocking(fdio_try *fn, struct desc *d, void *arg);
+
+/* One that is blocking itself: true if the call may be made now. */
+bool fdio_ready_now(struct desc *d, enum dir dir);
+
+/*
+ * `want` is how much it asks for: with less than that a TCP socket is drained,
+ * unless it is odd; 0: cannot tell. Within a call; fn is inlined.
+ */
+static always_inline long
+fdio_loop(struct desc *d, enum dir dir, fdio_try *fn, void *arg, size_t want)
+{
+	for (;;) {
+		uint32_t seen;
+		long n;
+
+		if (desc_expired(d, dir))
+			return -ETIMEDOUT;
+		if (desc_try(d, dir, &seen)) {
+			n = fn(d, arg);
+			if (likely(n >= 0)) {
+				if ((size_t)n < want && n > 0 &&
+				    a_load_relaxed(&d->kind) == KIND_TCP &&
+				    !(a_load_relaxed(&d->flags) & ODD))
+					desc_drained(d, dir, seen);
+				return n;
+			}
+			if (n == -EINTR)
+				continue;
+			if (n != -EAGAIN)
+				return n;
+			desc_drained(d, dir, seen);
+		}
+		n = desc_wait(d, dir);
+		if (n)
+			return n;
+	}
+}
+
+/* The whole call, on a number. */
+static always_inline long
+fdio_call(int fd, enum dir dir, fdio_try *fn, void *arg, size_t want)
+{
+	struct desc *d;
+	long n;
+
+	checkpoint();
+	n = desc_enter(fd, &d);
+	if (unlikely(n))
+		return n;
+	n = fdio_loop(d, dir, fn, arg, want);
+	desc_leave(d);
+	return n;
+}
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* What is counted about descriptors. */
+#include "desc.h"
+#include "netpoll.h"
+#include "weft.h"
+
+/* Lock held. */
+static int64_t
+queued(struct waitq *q)
+{
+	int64_t n = 0;
+
+	for (struct list *l = a_load_relaxed(&q->first); l; l = l->next)
+		n++;
+	return n;
+}
+
+static void
+count_waiting(struct desc *d, void *sum)
+{
+	int64_t *n = sum;
+
+	lock_take(&d->lock);
+	*n += queued(&d->waiters[DIR_IN]) + queued(&d->waiters[DIR_OUT]) +
+	    (a_load_relaxed(&d->begin) > BEGIN_CLOSED);
+	lock_drop(&d->lock);
+}
+
+public void
+weft_io_stats_read(weft_io_stats *out)
+{
+	/* The smaller one first: an open one is never missed. */
+	uint64_t closed = a_load_relaxed(&desc_counts.closed);
+
+	*out = (weft_io_stats){
+		.registered = a_load_relaxed(&desc_counts.registered),
+		.polls = a_load_relaxed(&netpoll.polls),
+		.events = a_load_relaxed(&netpoll.events),
+		.stale = a_load_relaxed(&desc_counts.stale),
+		.timeouts = a_load_relaxed(&desc_counts.timeouts),
+		.repaired = a_load_relaxed(&desc_counts.repaired)
+	};
+	out->open = (int64_t)(out->registered - closed);
+	desc_each(count_waiting, &out->waiting);
+}

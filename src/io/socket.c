@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The calls that only sockets have. MSG_DONTWAIT is given to each try; if the
+ * user gave it, too, there is no wait.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "fdio.h"
+#include "os.h"
+#include "weft.h"
+
+#define MS INT64_C(1000000)
+
+/* Other queues of the socket, whose events tell nothing of the first. */
+enum { ASIDE = MSG_OOB | MSG_ERRQUEUE };
+
+struct message {
+	void *p;		/* the bytes, or a struct msghdr */
+	size_t n;
+	int flags;
+	struct sockaddr *addr;
+	socklen_t *len;		/* to receive */
+	socklen_t to_len;	/* to send */
+};
+
+/*
+ * A call of one kind: waits if it has to and may. `want` as in fdio_loop.
+ */
+static always_inline ssize_t
+call(int fd, enum dir dir, fdio_try *fn, struct message *m, size_t want)
+{
+	bool now = m->flags & (MSG_DONTWAIT | ASIDE);
+	struct desc *d;
+	long n;
+
+	m->flags |= MSG_DONTWAIT | (dir == DIR_OUT ? MSG_NOSIGNAL : 0);
+	if (m->flags & MSG_PEEK)
+		want = 0;
+	checkpoint();
+	n = desc_enter(fd, &d);
+	if (unlikely(n))
+		return n;
+	if (now)
+		n = desc_expired(d, dir) ? -ETIMEDOUT : fn(d, m);
+	else
+		n = fdio_loop(d, dir, fn, m, want);
+	desc_leave(d);
+	return n;
+}
+
+/* ---- receiving ---- */
+
+static long
+try_recvfrom(struct desc *d, void *arg)
+{
+	const struct message *m = arg;
+
+	return syscall6(SYS_recvfrom, d->fd, (long)m->p, (long)m->n, m->flags,
+	    (long)m->addr, (long)m->len);
+}
+
+/*
+ * With MSG_WAITALL it may take several calls: the number must not be given away
+ * in between. NULL: is not needed, or is none.
+ */
+static always_inline struct desc *
+hold(int fd, int flags)
+{
+	struct desc *d = NULL;
+
+	if (unlikely(flags & MSG_WAITALL) && desc_enter(fd, &d))
+		d = NULL;
+	return d;
+}
+
+/* Has it a rest, after a part was received? Only with MSG_WAITALL. */
+static bool
+wants_rest(int fd, int flags)
+{
+	int type = 0;
+	unsigned len = sizeof type;
+
+	return flags & MSG_WAITALL &&
+	    !(flags & (MSG_PEEK | MSG_DONTWAIT | ASIDE)) &&
+	    fd_getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 &&
+	    type == SOCK_STREAM;
+}
+
+/* Until there is an error or the end. */
+static ssize_t
+recv_rest(int fd, struct message *m, ssize_t n)
+{
+	ssize_t total = n;
+
+	while (n > 0 && (size_t)n < m->n) {
+		m->p = (char *)m->p + n;
+		m->n -= (size_t)n;
+		m->flags &= ~MSG_DONTWAIT;
+		n = call(fd, DIR_IN, try_recvfrom, m, m->n);
+		total += n > 0 ? n : 0;
+	}
+	return total;
+}
+
+public ssize_t
+weft_recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *from,
+    socklen_t *from_len)
+{
+	struct message m = { buf, len, flags, from, from_len, 0 };
+	struct desc *d = hold(fd, flags);
+	ssize_t n = call(fd, DIR_IN, try_recvfrom, &m, len);
+
+	if (n > 0 && (size_t)n < len && wants_rest(fd, flags))
+		n = recv_rest(fd, &m, n);
+	if (unlikely(d))
+		desc_leave(d);
+	return n;
+}
+
+public ssize_t
+weft_sock_recv(int fd, void *buf, size_t len, int flags)
+{
+	return weft_recvfrom(fd, buf, len, flags, NULL, NULL);
+}
+
+static long
+try_recvmsg(struct desc *d, void *arg)
+{
+	const struct message *m = arg;
+
+	return syscall6(SYS_recvmsg, d->fd, (long)m->p, m->flags, 0, 0, 0);
+}
+
+/* What is left of the parts after n bytes, one by one. */
+static ssize_t
+recv_parts(int fd, const struct msghdr *msg, int flags, ssize_t n)
+{
+	size_t skip = (size_t)n;
+	ssize_t total = n;
+
+	for (size_t i = 0; i < (size_t)msg->msg_iovlen && n > 0; i++) {
+		const struct iovec *v = &msg->msg_iov[i];
+		size_t len = v->iov_len;
+
+		if (skip >= len) {
+			skip -= len;
+			continue;
+		}
+		len -= skip;
+		n = weft_sock_recv(fd, (char *)v->iov_base + skip, len, flags);
+		skip = 0;
+		total += n > 0 ? n : 0;
+		if ((size_t)n != len)
+			break;
+	}
+	return total;
+}
+
+/* What comes beside the bytes ends the message, as in the kernel. */
+public ssize_t
+weft_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	struct message m = { .p = msg, .flags = flags };
+	struct desc *d = hold(fd, flags);
+	ssize_t n = call(fd, DIR_IN, try_recvmsg, &m, 0);
+
+	if (n > 0 && flags & MSG_WAITALL && !msg->msg_controllen &&
+	    wants_rest(fd, flags))
+		n = recv_parts(fd, msg, flags, n);
+	if (unlikely(d))
+		desc_leave(d);
+	return n;
+}
+
+/* ---- sending ---- */
+
+static long
+try_sendto(struct desc *d, void *arg)
+{
+	const struct message *m = arg;
+
+	return syscall6(SYS_sendto, d->fd, (long)m->p, (long)m->n, m->flags,
+	    (long)m->addr, m->to_len);
+}
+
+public ssize_t
+weft_sendto(int fd, const void *buf, size_t len, int flags,
+    const struct sockaddr *to, socklen_t to_len)
+{
+	struct message m = { (void *)(uintptr_t)buf, len, flags,
+	    (struct sockaddr *)(uintptr_t)to, NULL, to_len };
+
+	return call(fd, DIR_OUT, try_sendto, &m, len);
+}
+
+public ssize_t
+weft_sock_send(int fd, const void *buf, size_t len, int flags)
+{
+	return weft_sendto(fd, buf, len, flags, NULL, 0);
+}
+
+static long
+try_sendmsg(struct desc *d, void *arg)
+{
+	const struct message *m = arg;
+
+	return syscall6(SYS_sendmsg, d->fd, (long)m->p, m->flags, 0, 0, 0);
+}
+
+public ssize_t
+weft_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	struct message m = { .p = (void *)(uintptr_t)msg, .flags = flags };
+
+	return call(fd, DIR_OUT, try_sendmsg, &m, 0);
+}
+
+/* ---- connections ---- */
+
+/* These calls have no flag not to block. Within a call. */
+static int
+set_nonblock(struct desc *d)
+{
+	long flags;
+
+	if (likely(a_load_relaxed(&d->flags) & NONBLOCK))
+		return 0;
+	if (a_load_relaxed(&d->kind) > KIND_SOCKET)
+		return -ENOTSOCK;
+	flags = fd_control(d->fd, F_GETFL, 0);
+	if (flags >= 0 && !(flags & O_NONBLOCK))
+		flags = fd_control(d->fd, F_SETFL, flags | O_NONBLOCK);
+	if (flags < 0)
+		return (int)flags;
+	desc_flag(d, NONBLOCK);
+	return 0;
+}
+
+/*
+ * Sleeps a little, longer each time, before it tries again what no event
+ * announces; not beyond the deadline. 0; -ETIMEDOUT; -EBADF: it was closed.
+ */
+static int
+back_off(struct desc *d, enum dir dir, int64_t *ns)
+{
+	int64_t when = (int64_t)a_load_relaxed(&d->deadline[dir]);
+	int64_t left = when ? os_left_ns(when) : INT64_MAX;
+
+	weft_sleep(*ns < left ? *ns : left);
+	*ns = *ns < 32 * MS ? *ns * 2 : 50 * MS;
+	if (a_load_relaxed(&d->refs) & CLOSING)
+		return -EBADF;
+	return desc_expired(d, dir) ? -ETIMEDOUT : 0;
+}
+
+static long
+try_accept(struct desc *d, void *arg)
+{
+	const struct message *m = arg;
+
+	return syscall6(SYS_accept4, d->fd, (long)m->addr, (long)m->len,
+	    SOCK_NONBLOCK | SOCK_CLOEXEC, 0, 0);
+}
+
+/* Of the connection, which is gone: the next one may be better. */
+static bool
+of_connection(long err)
+{
+	switch (err) {
+	case -ECONNABORTED: case -EPROTO: case -ENETDOWN: case -EHOSTDOWN:
+	case -ENONET: case -EHOSTUNREACH: case -ENETUNREACH:
+		return true;
+	}
+	return false;
+}
+
+/* Of us: it stays in the queue. */
+static bool
+of_us(long err)
+{
+	return err == -EMFILE || err == -ENFILE || err == -ENOBUFS ||
+	    err == -ENOMEM;
+}
+
+static long
+accept_one(struct desc *d, struct message *m)
+{
+	socklen_t room = m->len ? *m->len : 0;
+	int64_t pause = MS;
+	long n = set_nonblock(d);
+
+	while (!n) {
+		n = fdio_loop(d, DIR_IN, try_accept, m, 0);
+		if (n >= 0)
+			break;
+		if (m->len)
+			*m->len = room;
+		if (of_connection(n))
+			n = 0;
+		else if (of_us(n))
+			n = back_off(d, DIR_IN, &pause);
+	}
+	return n;
+}
+
+/* The number 0 is a descriptor, too, but not ours to tell from 0. */
+public int
+weft_accept(int fd, struct sockaddr *from, socklen_t *from_len)
+{
+	struct message m = { .addr = from, .len = from_len };
+	struct desc *d;
+	long n;
+
+	checkpoint();
+	n = desc_enter(fd, &d);
+	if (n)
+		return (int)n;
+	n = accept_one(d, &m);
+	desc_leave(d);
+	if (n >= 0)
+		desc_fresh((int)n);
+	return (int)n;
+}
+
+static long
+connect_now(struct desc *d, const struct message *m)
+{
+	return syscall6(SYS_connect, d->fd, (long)m->addr, m->to_len, 0, 0, 0);
+}
+
+/* It is under way: has it come to an end? */
+static long
+try_connected(struct desc *d, void *arg)
+{
+	int err = 0;
+	unsigned len = sizeof err;
+	long n;
+
+	if (!fdio_ready_now(d, DIR_OUT))
+		return -EAGAIN;
+	n = fd_getsockopt(d->fd, SOL_SOCKET, SO_ERROR, &err, &len);
+	if (n || err)
+		return n ? n : -err;
+	n = connect_now(d, arg);
+	return n == -EISCONN ? 0 : n == -EALREADY ? -EAGAIN : n;
+}
+
+/*
+ * A UNIX socket whose listener has no room gives -EAGAIN and no event; others
+ * have -EAGAIN for no local port, which is final.
+ */
+static long
+connect_one(struct desc *d, struct message *m)
+{
+	int64_t pause = MS / 8;
+	long n = set_nonblock(d);
+
+	while (!n) {
+		if (desc_expired(d, DIR_OUT))
+			return -ETIMEDOUT;
+		n = connect_now(d, m);
+		if (n == -EINPROGRESS || n == -EINTR || n == -EALREADY)
+			return fdio_loop(d, DIR_OUT, try_connected, m, 0);
+		if (n != -EAGAIN || m->addr->sa_family != AF_UNIX)
+			return n;
+		n = back_off(d, DIR_OUT, &pause);
+	}
+	return n;
+}
+
+public int
+weft_connect(int fd, const struct sockaddr *to, socklen_t to_len)
+{
+	struct message m = { .addr = (struct sockaddr *)(uintptr_t)to,
+	    .to_len = to_len };
+	struct desc *d;
+	long n;
+
+	checkpoint();
+	n = desc_enter(fd, &d);
+	if (n)
+		return (int)n;
+	n = connect_one(d, &m);
+	desc_leave(d);
+	return (int)n;
+}
+
+/*
+ * Who waits for room learns that there will be none: of a UNIX socket that is
+ * full the kernel tells nobody who polls.
+ */
+public int
+weft_shutdown(int fd, int how)
+{
+	struct desc *d;
+	long n;
+
+	checkpoint();
+	n = desc_enter(fd, &d);
+	if (n)
+		return (int)n;
+	n = syscall6(SYS_shutdown, fd, how, 0, 0, 0, 0);
+	if (!n && how != SHUT_RD)
+		desc_stir(d, DIR_OUT);
+	desc_leave(d);
+	return (int)n;
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading and writing bytes, whatever the descriptor is:
+ *
+ *	a socket	recv and send, which take a flag not to block, so
+ *			that O_NONBLOCK can be as it likes; and no SIGPIPE
+ *	non-blocking	read and write
+ *	blocking	the kernel is asked not to wait, which it knows of
+ *			some kinds; of the others we ask whether it is ready,
+ *			one of us at a time. If another process takes what was
+ *			there the thread blocks, so the call is announced
+ *	a file		an announced call
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "fdio.h"
+#include "weft.h"
+
+/* What a pipe that is ready takes at least; parts that the kernel takes. */
+enum { PIPE_ATOM = 4096, PARTS_MAX = 1024 };
+enum { NOWAIT = 8 };			/* RWF_NOWAIT */
+
+struct bytes {
+	void *p;
+	size_t n;
+};
+
+struct vec {
+	const struct iovec *iov;
+	int n;
+};
+
+/* A number that was a socket's and is not any more: it is tried anew. */
+static cold long
+not_a_socket(struct desc *d)
+{
+	return desc_renew(d) ? -EBADF : -EINTR;
+}
+
+/* More than max bytes? */
+static bool
+is_more(const struct vec *v, size_t max)
+{
+	for (int i = 0; i < v->n; i++) {
+		if (v->iov[i].iov_len > max)
+			return true;
+		max -= v->iov[i].iov_len;
+	}
+	return false;
+}
+
+static bool
+is_empty(const struct vec *v)
+{
+	return !is_more(v, 0);
+}
+
+/* ---- blocking ones ---- */
+
+/*
+ * -EOPNOTSUPP: it does not know how. It may also say -EAGAIN for want of a lock
+ * of its own, which no event would end: so then we ask.
+ */
+static long
+nowait(struct desc *d, enum dir dir, const struct vec *v)
+{
+	long n = syscall6(dir == DIR_IN ? SYS_preadv2 : SYS_pwritev2, d->fd,
+	    (long)v->iov, v->n, -1, -1, NOWAIT);
+
+	return n == -EAGAIN && fdio_ready_now(d, dir) ? -EINTR : n;
+}
+
+/* Not ready: that will not change if it was opened the other way. */
+static long
+not_ready(struct desc *d, enum dir dir)
+{
+	long mode = fd_control(d->fd, F_GETFL, 0) & O_ACCMODE;
+
+	return mode == (dir == DIR_IN ? O_WRONLY : O_RDONLY) ? -EBADF : -EAGAIN;
+}
+
+/*
+ * One that blocks. `plainly` is the call, of `arg`, which is all of v, or at
+ * most as much of it as does not block if it is ready.
+ */
+static noinline long
+slow(struct desc *d, enum dir dir, const struct vec *v, fdio_try *plainly,
+    void *arg)
+{
+	long n;
+
+	if (!(a_load_relaxed(&d->flags) & NO_NOWAIT << dir)) {
+		n = nowait(d, dir, v);
+		if (n != -EOPNOTSUPP && n != -ENOSYS)
+			return n;
+		desc_flag(d, NO_NOWAIT << dir);
+	}
+	if (!desc_alone(d, dir))
+		return -EAGAIN;
+	if (is_empty(v) || fdio_ready_now(d, dir))
+		n = fdio_blocking(plainly, d, arg);
+	else
+		n = not_ready(d, dir);
+	desc_release(d, dir);
+	return n;
+}
+
+/* ---- reading ---- */
+
+static long
+read_plainly(struct desc *d, void *arg)
+{
+	const struct bytes *b = arg;
+
+	return fd_read(d->fd, b->p, b->n);
+}
+
+/* Is no socket. */
+static noinline long
+read_other(struct desc *d, void *arg)
+{
+	const struct bytes *b = arg;
+	struct iovec iov = { b->p, b->n };
+	struct vec v = { &iov, 1 };
+
+	switch (a_load_relaxed(&d->kind)) {
+	case KIND_POLLED:
+		return read_plainly(d, arg);
+	case KIND_SLOW:
+		return slow(d, DIR_IN, &v, read_plainly, arg);
+	}
+	return fdio_blocking(read_plainly, d, arg);
+}
+
+static inline long
+try_read(struct desc *d, void *arg)
+{
+	const struct bytes *b = arg;
+	long n;
+
+	if (unlikely(a_load_relaxed(&d->kind) > KIND_SOCKET))
+		return read_other(d, arg);
+	if (unlikely(!b->n))
+		return read_plainly(d, arg);	/* never blocks, unlike recv */
+	n = fd_recv(d->fd, b->p, b->n, MSG_DONTWAIT);
+	return likely(n != -ENOTSOCK) ? n : not_a_socket(d);
+}
+
+public ssize_t
+weft_read(int fd, void *buf, size_t len)
+{
+	struct bytes b = { buf, len };
+
+	return fdio_call(fd, DIR_IN, try_read, &b, len);
+}
+
+static long
+readv_plainly(struct desc *d, void *arg)
+{
+	const struct vec *v = arg;
+
+	return syscall6(SYS_readv, d->fd, (long)v->iov, v->n, 0, 0, 0);
+}
+
+static long
+try_readv(struct desc *d, void *arg)
+{
+	const struct vec *v = arg;
+	struct msghdr m = { .msg_iov = (struct iovec *)(uintptr_t)v->iov,
+	    .msg_iovlen = (size_t)v->n };
+	long n;
+
+	switch (a_load_relaxed(&d->kind)) {
+	case KIND_POLLED:
+		return readv_plainly(d, arg);
+	case KIND_SLOW:
+		return slow(d, DIR_IN, v, readv_plainly, arg);
+	case KIND_FILE:
+		return fdio_blocking(readv_plainly, d, arg);
+	}
+	if (is_empty(v))
+		return readv_plainly(d, arg);	/* never blocks, unlike recv */
+	n = syscall6(SYS_recvmsg, d->fd, (long)&m, MSG_DONTWAIT, 0, 0, 0);
+	return n != -ENOTSOCK ? n : not_a_socket(d);
+}
+
+public ssize_t
+weft_readv(int fd, const struct iovec *iov, int n)
+{
+	struct vec v = { iov, n };
+
+	if (n < 0 || n > PARTS_MAX)
+		return -EINVAL;
+	return fdio_call(fd, DIR_IN, try_readv, &v, 0);
+}
+
+/* ---- writing ---- */
+
+static long
+write_plainly(struct desc *d, void *arg)
+{
+	const struct bytes *b = arg;
+
+	return fd_write(d->fd, b->p, b->n);
+}
+
+/*
+ * One that blocks would write all of it. One atom at a time it does not, as
+ * long as no other process writes. (A terminal may: it has less room.)
+ */
+static long
+slow_write(struct desc *d, const struct vec *v, struct bytes part)
+{
+	if (part.n > PIPE_ATOM)
+		part.n = PIPE_ATOM;
+	return slow(d, DIR_OUT, v, write_plainly, &part);
+}
+
+static noinline long
+write_other(struct desc *d, struct bytes b)
+{
+	struct iovec iov = { b.p, b.n };
+	struct vec v = { &iov, 1 };
+
+	switch (a_load_relaxed(&d->kind)) {
+	case KIND_POLLED:
+		return write_plainly(d, &b);
+	case KIND_SLOW:
+		return slow_write(d, &v, b);
+	}
+	return fdio_blocking(write_plainly, d, &b);
+}
+
+static inline long
+try_write(struct desc *d, void *arg)
+{
+	const struct bytes *b = arg;
+	long n;
+
+	if (unlikely(a_load_relaxed(&d->kind) > KIND_SOCKET))
+		return write_other(d, *b);
+	n = fd_send(d->fd, b->p, b->n, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return likely(n != -ENOTSOCK) ? n : not_a_socket(d);
+}
+
+/* All of it: a write does not return half done unless there is an error. */
+static ssize_t
+write_all(struct desc *d, const char *p, size_t len, size_t *done)
+{
+	*done = 0;
+	do {
+		struct bytes b = { (void *)(uintptr_t)(p + *done),
+		    len - *done };
+		long n = fdio_loop(d, DIR_OUT, try_write, &b, b.n);
+
+		if (n < 0)
+			return n;
+		*done += (size_t)n;
+		if (n == 0)
+			break;
+	} while (*done < len);
+	return (ssize_t)*done;
+}
+
+public ssize_t
+weft_write(int fd, const void *buf, size_t len)
+{
+	size_t done;
+	ssize_t n = weft_write_full(fd, buf, len, &done);
+
+	return n < 0 && done ? (ssize_t)done : n;
+}
+
+static long
+writev_plainly(struct desc *d, void *arg)
+{
+	const struct vec *v = arg;
+
+	return syscall6(SYS_writev, d->fd, (long)v->iov, v->n, 0, 0, 0);
+}
+
+/* The first part that is not empty, which is enough of a write. */
+static struct bytes
+first_part(const struct vec *v)
+{
+	for (int i = 0; i < v->n; i++)
+		if (v->iov[i].iov_len)
+			return (struct bytes){ v->iov[i].iov_base,
+			    v->iov[i].iov_len };
+	return (struct bytes){ NULL, 0 };
+}
+
+static long
+try_writev(struct desc *d, void *arg)
+{
+	const struct vec *v = arg;
+	struct msghdr m = { .msg_iov = (struct iovec *)(uintptr_t)v->iov,
+	    .msg_iovlen = (size_t)v->n };
+	long n;
+
+	switch (a_load_relaxed(&d->kind)) {
+	case KIND_POLLED:
+		return writev_plainly(d, arg);
+	case KIND_SLOW:
+		if (is_more(v, PIPE_ATOM))
+			return slow_write(d, v, first_part(v));
+		return slow(d, DIR_OUT, v, writev_plainly, arg);
+	case KIND_FILE:
+		return fdio_blocking(writev_plainly, d, arg);
+	}
+	n = syscall6(SYS_sendmsg, d->fd, (long)&m,
+	    MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0, 0);
+	return n != -ENOTSOCK ? n : not_a_socket(d);
+}
+
+/* What is left of them after n bytes; *part is a changed copy of the first. */
+static bool
+advance(struct vec *v, size_t n, struct bytes *rest)
+{
+	while (v->n && n >= v->iov->iov_len) {
+		n -= v->iov->iov_len;
+		v->iov++;
+		v->n--;
+	}
+	if (!v->n)
+		return false;
+	*rest = (struct bytes){ (char *)v->iov->iov_base + n,
+	    v->iov->iov_len - n };
+	v->iov++;
+	v->n--;
+	return true;
+}
+
+/* The first part of it by itself, and then the rest, until all is written. */
+static ssize_t
+writev_all(struct desc *d, struct vec v)
+{
+	long n = fdio_loop(d, DIR_OUT, try_writev, &v, 0);
+	ssize_t total = n;
+	struct bytes rest;
+	size_t done;
+
+	while (n > 0 && advance(&v, (size_t)n, &rest)) {
+		n = write_all(d, rest.p, rest.n, &done);
+		total += (ssize_t)done;
+		if (n < 0 || !v.n)
+			break;
+		n = fdio_loop(d, DIR_OUT, try_writev, &v, 0);
+		total += n > 0 ? n : 0;
+	}
+	return total;
+}
+
+public ssize_t
+weft_writev(int fd, const struct iovec *iov, int n)
+{
+	struct vec v = { iov, n };
+	struct desc *d;
+	ssize_t r;
+
+	if (n < 0 || n > PARTS_MAX)
+		return -EINVAL;
+	checkpoint();
+	r = desc_enter(fd, &d);
+	if (r)
+		return r;
+	r = writev_all(d, v);
+	desc_leave(d);
+	return r;
+}
+
+/* ---- all of it ---- */
+
+public ssize_t
+weft_write_full(int fd, const void *buf, size_t len, size_t *done)
+{
+	struct desc *d;
+	size_t mine;
+	ssize_t n;
+
+	checkpoint();
+	n = desc_enter(fd, &d);
+	if (unlikely(n)) {
+		mine = 0;
+	} else {
+		n = write_all(d, buf, len, &mine);
+		desc_leave(d);
+	}
+	if (done)
+		*done = mine;
+	return n;
+}
+
+/* Up to the end, within one call: nobody else gets the number meanwhile. */
+static ssize_t
+read_all(struct desc *d, char *p, size_t len, size_t *done)
+{
+	while (*done < len) {
+		struct bytes b = { p + *done, len - *done };
+		long n = fdio_loop(d, DIR_IN, try_read, &b, b.n);
+
+		if (n < 0)
+			return n;
+		if (n == 0)
+			break;
+		*done += (size_t)n;
+	}
+	return (ssize_t)*done;
+}
+
+public ssize_t
+weft_read_full(int fd, void *buf, size_t len, size_t *done)
+{
+	struct desc *d;
+	size_t mine = 0;
+	ssize_t n;
+
+	checkpoint();
+	n = desc_enter(fd, &d);
+	if (likely(!n)) {
+		n = read_all(d, buf, len, &mine);
+		desc_leave(d);
+	}
+	if (done)
+		*done = mine;
+	return n;
+}
+
+/* ---- waiting only ---- */
+
+static long
+ready_in(struct desc *d, void *unused)
+{
+	(void)unused;
+	return a_load_relaxed(&d->kind) == KIND_FILE ||
+	    fdio_ready_now(d, DIR_IN) ? 0 : -EAGAIN;
+}
+
+static long
+ready_out(struct desc *d, void *unused)
+{
+	(void)unused;
+	return a_load_relaxed(&d->kind) == KIND_FILE ||
+	    fdio_ready_now(d, DIR_OUT) ? 0 : -EAGAIN;
+}
+
+public int
+weft_wait_readable(int fd)
+{
+	return (int)fdio_call(fd, DIR_IN, ready_in, NULL, 0);
+}
+
+public int
+weft_wait_writable(int fd)
+{
+	return (int)fdio_call(fd, DIR_OUT, ready_out, NULL, 0);
+}
