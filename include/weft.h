@@ -578,5 +578,6 @@ void weft_dump(void);
 #include "weft/case.h"
 #include "weft/threads.h"
 #include "weft/io.h"
+#include "weft/net.h"
 
 #endif /* WEFT_H */
