@@ -579,5 +579,6 @@ void weft_dump(void);
 #include "weft/threads.h"
 #include "weft/io.h"
 #include "weft/net.h"
+#include "weft/process.h"
 
 #endif /* WEFT_H */
