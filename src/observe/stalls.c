@@ -28,11 +28,14 @@ public void
 weft_stalls_read(weft_stalls *out)
 {
 	int off = (int)a_load_relaxed(&sched.n_off[OFF_NOT]);
+	/* pairs with nothing: read before those that were sent, so it is
+	 * never more */
+	uint64_t preempted = a_load_acq(&stalls.preempted);
 
 	*out = (weft_stalls){
 		.asked = a_load_relaxed(&stalls.asked),
 		.signals = a_load_relaxed(&stalls.signals),
-		.preempted = a_load_relaxed(&stalls.preempted),
+		.preempted = preempted,
 		.interrupted = a_load_relaxed(&stalls.interrupted),
 		.capped = a_load_relaxed(&stalls.capped),
 		.loose = (int)a_load_relaxed(&sched.n_off[OFF_LOOSE]),

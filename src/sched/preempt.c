@@ -246,14 +246,15 @@ preempt_send(struct m *mp)
 	 * stranger's. */
 	if (a_load_acq(&mp->verdict) == VERDICT_SENT)
 		return true;
+	/* Before it is sent: nobody shall count more that were preempted. */
+	stall_count(&stalls.signals);
 	/* pairs with on_signal */
 	a_store_rel(&mp->verdict, VERDICT_SENT);
-	if (os_signal_thread(m_tid(mp), allowed.signal) != 0) {
-		a_store_relaxed(&mp->verdict, VERDICT_IDLE);
-		return false;
-	}
-	stall_count(&stalls.signals);
-	return true;
+	if (os_signal_thread(m_tid(mp), allowed.signal) == 0)
+		return true;
+	a_store_relaxed(&mp->verdict, VERDICT_IDLE);
+	a_add_relaxed(&stalls.signals, -UINT64_C(1));
+	return false;
 }
 
 /* ---- who may be preempted ---- */
