@@ -108,7 +108,13 @@ TESTS	:= $(filter-out %/api/denied %/api/rounding %/unit/nothreads \
 endif
 # These are run by `make torture`.
 TESTS	:= $(filter-out $(B)/tests/torture/%,$(TESTS))
-EXAMPLES = $(patsubst examples/%.c,$(B)/examples/%,$(wildcard examples/*.c))
+# An example is a file, or a folder. The HTTP server without its program is
+# used by others, too.
+EXAMPLES = $(patsubst examples/%.c,$(B)/examples/%,$(wildcard examples/*.c)) \
+	$(B)/examples/http
+HTTP_OBJ = $(patsubst examples/http/%.c,$(B)/http/%.o,\
+	$(wildcard examples/http/*.c))
+HTTP	= $(filter-out %/main.o %/selftest.o,$(HTTP_OBJ))
 BENCH	= $(B)/bench/weft-bench
 
 # `make V=1` shows the commands.
@@ -217,6 +223,11 @@ $(B)/tests/%: tests/%.c $(T) $(LIBA)
 	$(call say,CC)
 	$(Q)$(CC) $(USER) -o $@ $< $(filter %.o %.a,$^)
 
+$(B)/tests/http/%: tests/http/%.c $(T) $(HTTP) $(LIBA)
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(USER) -iquote examples/http -o $@ $(filter-out %.h,$^)
+
 $(B)/tests/api/checked_loop: $(CHECKSA)
 $(B)/tests/api/checked_loop: private USER += $(CHECKS) \
 	$(if $(findstring clang,$(CC)),$(CHECKS_CLANG))
@@ -262,7 +273,19 @@ $(B)/torture/%: $(TORTURED)/%.o $(FRAME) $(LIBA)
 $(B)/examples/%: examples/%.c $(LIBA)
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) $(USER) -o $@ $< $(LIBA)
+	$(Q)$(CC) $(USER) -o $@ $(filter %.c %.o,$^) $(LIBA)
+
+$(B)/examples/demo: $(HTTP)
+
+$(B)/http/%.o: examples/http/%.c
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(USER) -c -o $@ $<
+
+$(B)/examples/http: $(HTTP_OBJ) $(LIBA)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(USER) -o $@ $^
 
 $(B)/bench/weft-bench: $(wildcard bench/*.c) $(LIBA)
 	@mkdir -p $(@D)
@@ -270,7 +293,7 @@ $(B)/bench/weft-bench: $(wildcard bench/*.c) $(LIBA)
 	$(Q)$(CC) $(USER) -iquote bench -o $@ $(filter %.c %.a,$^)
 
 -include $(OBJ:.o=.d) $(B)/obj/checks.d $(T:.o=.d) $(TESTS:=.d) \
-	$(EXAMPLES:=.d) $(BENCH).d
+	$(EXAMPLES:=.d) $(HTTP_OBJ:.o=.d) $(BENCH).d
 
 # ---- doing things
 
@@ -305,6 +328,9 @@ models:
 bench: $(BENCH) peers
 	B=$(B) bench/run $(BENCHFLAGS)
 
+bench-http: $(B)/examples/http $(B)/peers/go-http
+	B=$(B) bench/http/run $(BENCHFLAGS)
+
 clean:
 	rm -rf build
 
@@ -312,5 +338,6 @@ include bench/peers.mk
 
 FORCE:
 
-.PHONY: all demo test torture torture-static models lint bench install clean
+.PHONY: all demo test torture torture-static models lint bench \
+	bench-http install clean
 .DELETE_ON_ERROR:

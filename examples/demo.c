@@ -2,12 +2,15 @@
 /* A short tour with real numbers; each step says in one line what it shows. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <weft.h>
 
+#include "http/http.h"
+
 enum { MANY = 100000, HOGS = 64, WORKERS = 8, SHOWN = 8, PRIMES = 1500,
-	SLEEPERS = 10000, SLEEPS = 200 };
+	SLEEPERS = 10000, SLEEPS = 200, CLIENTS = 100 };
 
 typedef unsigned long long ull;
 static long counted;		/* pieces of work done */
@@ -257,6 +260,85 @@ beside_loops(void)
 	    (ull)(s.preempted - old.preempted), taken);
 }
 
+static void
+hello(struct http *h, const struct http_request *r, void *arg)
+{
+	(void)r, (void)arg;
+	http_reply(h, 200, "text/plain", "Hello, world!\n", 14);
+}
+
+/* One request and its answer, which ends with that line; its length, or -1. */
+static ssize_t
+ask(int fd, char *answer, size_t cap)
+{
+	static const char request[] = "GET / HTTP/1.1\r\nHost: demo\r\n\r\n";
+	size_t n = 0;
+	ssize_t got = weft_write_full(fd, request, sizeof request - 1, NULL);
+
+	while (got > 0 && n < cap - 1) {
+		got = weft_read(fd, answer + n, cap - 1 - n);
+		n += got > 0 ? (size_t)got : 0;
+		answer[n] = 0;
+		if (n > 14 && strcmp(answer + n - 14, "Hello, world!\n") == 0)
+			return (ssize_t)n;
+	}
+	return -1;
+}
+
+/* Asks until then; sends how often it was answered. */
+static void
+client(const char *address, int64_t until, weft_chan *asked)
+{
+	int fd = weft_dial("tcp", address);
+	char answer[512];
+	long n = 0;
+
+	while (fd >= 0 && weft_now() < until &&
+	    ask(fd, answer, sizeof answer) > 0)
+		n++;
+	if (fd >= 0)
+		weft_close(fd);
+	weft_send(asked, n);
+}
+
+static void
+show_answer(const char *address)
+{
+	int fd = weft_dial("tcp", address);
+	char answer[512], *line = answer;
+
+	if (fd < 0 || ask(fd, answer, sizeof answer) < 0)
+		answer[0] = 0;
+	for (; *line; line += strcspn(line, "\n") + 1)
+		printf("   > %.*s\n", (int)strcspn(line, "\r\n"), line);
+	if (fd >= 0)
+		weft_close(fd);
+}
+
+static void
+serve(void)
+{
+	struct http_options o = { .handler = hello };
+	weft_chan *asked = weft_chan_make(sizeof(long), 0);
+	int fd = weft_listen("tcp", "127.0.0.1:0");
+	char address[WEFT_ADDRESS_TEXT];
+	struct http_server *s;
+	double t = now();
+	long sum = 0;
+
+	weft_local_text(fd, address, sizeof address);
+	s = http_server_start(fd, &o);
+	show_answer(address);
+	for (int i = 0; i < CLIENTS; i++)
+		weft_go(client, address, weft_in(WEFT_SECOND), asked);
+	for (int i = 0; i < CLIENTS; i++)
+		sum += weft_recv(asked, long);
+	printf("   %ld requests, %.0f a second, clients and server in this "
+	    "process\n", sum, (double)sum / (now() - t));
+	http_server_stop(s, weft_in(WEFT_SECOND));
+	weft_chan_release(asked);
+}
+
 int
 weft_main(int argc, char **argv)
 {
@@ -282,7 +364,9 @@ weft_main(int argc, char **argv)
 	printf("7. one sleeps 1 ms, %d times, beside %d endless loops\n",
 	    SLEEPS, 2 * procs);
 	beside_loops();
-	printf("8. what the scheduler counted in all of this\n");
+	printf("8. an HTTP server (examples/http) and %d clients\n", CLIENTS);
+	serve();
+	printf("9. what the scheduler counted in all of this\n");
 	weft_stats_read(&s);
 	printf("   spawned  %8llu      steals   %8llu\n"
 	    "   ended    %8llu      stolen   %8llu\n"
