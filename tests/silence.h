@@ -74,8 +74,9 @@ activity(void)
 }
 
 /*
- * Returns when all is quiet: every thread of weft sleeps, and the tenth of a
- * second is over in which the last of them asks for a deadlock.
+ * Returns when all is quiet: those that were too many have left, every thread
+ * of weft sleeps, and the tenth of a second is over in which the last of them
+ * asks for a deadlock.
  */
 static void
 settle(void)
@@ -85,7 +86,7 @@ settle(void)
 	do {
 		sched_yield();
 		weft_stats_read(&s);
-	} while (s.threads_idle < s.threads);
+	} while (s.threads_idle < s.threads || s.threads > s.procs);
 	sleep_for(0.5);
 }
 

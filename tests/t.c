@@ -19,7 +19,8 @@ static struct t *first, **last = &first;
 static int failures;
 static struct t *current;
 int t_max_threads;
-static const double LEAST_SECONDS = 0.2;	/* t_share takes none of these */
+/* t_share takes none of these. */
+static const double LEAST_SECONDS = 0.2;
 
 #if defined(__SANITIZE_THREAD__)
 enum { SLOW = 30 };		/* it makes system calls for each goroutine */

@@ -52,7 +52,8 @@ TEST(it_ends_where_it_ends)
 
 	OK(stop - start > 4096);
 	OK(text_is_ours(start));
-	OK(!text_is_ours(start - 1));
 	OK(text_is_ours(stop - 1));
-	OK(!text_is_ours(stop));
+	/* The linker may put the other section of ours right beside it. */
+	OK(!text_is_ours(start - 1) || text_calls_out(start - 1));
+	OK(!text_is_ours(stop) || text_calls_out(stop));
 }
