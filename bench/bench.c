@@ -2,8 +2,8 @@
 /*
  * weft-bench [WORKLOAD [PROCS]]
  *
- * Runs one workload, or all but those whose output is a page; `list` names
- * them.
+ * Runs one workload, or all but those whose output is a page or that measure
+ * memory others would have left; `list` names them.
  *
  * The program must pass the examination of weft_preempt_explain, or it would
  * not be preempted by signals: nothing thread-local, no locks but weft's, and
@@ -38,11 +38,16 @@ static const struct {
 	{ "sleepers", bench_sleepers, false },
 	{ "timers", bench_timers, false },
 	{ "parked", bench_parked, false },
+	{ "echo", bench_echo, false },
+	{ "netload", bench_netload, false },
+	{ "netpaced", bench_netpaced, false },
 	{ "preempt", bench_preempt, false },
 	{ "syscall", bench_syscall, false },
 	{ "sysblock", bench_sysblock, false },
 	{ "foreign_block", bench_foreign_block, false },
 	{ "foreign_hog", bench_foreign_hog, false },
+	{ "idle", bench_idle, true },
+	{ "idle_readable", bench_idle_readable, true },
 	{ "lateness", bench_lateness, true },
 };
 enum { WORKLOADS = sizeof workloads / sizeof workloads[0] };
@@ -95,6 +100,26 @@ bench_ms(const char *name, double ns)
 	bench_value(name, ns / 1e6, "ms");
 }
 
+static int
+ascending(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+void
+bench_p50_p99(const char *name, int64_t *ns, long n, const char *unit)
+{
+	double unit_ns = !strcmp(unit, "ms") ? 1e6 : 1e3;
+
+	qsort(ns, (size_t)n, sizeof *ns, ascending);
+	printf("%-16s %10.3f %s p50  %.3f %s p99\n", name,
+	    (double)ns[n / 2] / unit_ns, unit,
+	    (double)ns[n * 99 / 100 - 1] / unit_ns, unit);
+	fflush(stdout);
+}
+
 void
 bench_check(const char *name, long got, long want)
 {
@@ -140,6 +165,8 @@ main(int argc, char **argv)
 			puts(workloads[i].name);
 		return 0;
 	}
+	if (argc > 3 && !strcmp(argv[1], "idle_client"))
+		return bench_idle_client(atoi(argv[2]), atoi(argv[3]));
 	r = weft_run_config(&c, run, argc, argv);
 	if (r < 0)
 		fprintf(stderr, "weft-bench: weft_run: error %d\n", -r);

@@ -16,6 +16,8 @@ double bench_resident(void);
 void bench_ns_op(const char *name, long n, double ns);
 void bench_ms(const char *name, double ns);
 void bench_value(const char *name, double value, const char *unit);
+/* Sorts n times and prints two of them in a line, in "us" or "ms". */
+void bench_p50_p99(const char *name, int64_t *ns, long n, const char *unit);
 /* Ends the program with a message if a result is not what it must be. */
 void bench_check(const char *name, long got, long want);
 /*
@@ -40,11 +42,19 @@ void bench_mutex(void);
 void bench_sleepers(void);
 void bench_timers(void);
 void bench_parked(void);
+void bench_echo(void);
+void bench_netload(void);
+void bench_netpaced(void);
 void bench_preempt(void);
 void bench_syscall(void);
 void bench_sysblock(void);
 void bench_foreign_block(void);
 void bench_foreign_hog(void);
+void bench_idle(void);
+void bench_idle_readable(void);
 void bench_lateness(void);
+
+/* The other end of the idle connections, a process without a runtime. */
+int bench_idle_client(int port, int count);
 
 #endif

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How late a goroutine wakes that sleeps 1 ms, 500 times, beside two others
- * for every processor that call nothing of weft: they loop, or sleep in libc,
- * or compute there. None of that is announced.
+ * How late a goroutine is beside two others for every processor that call
+ * nothing of weft: they loop, or sleep in libc, or compute there. None of that
+ * is announced. It sleeps 1 ms, or sends a message over TCP and waits for the
+ * answer of a goroutine at the other end, 500 times: one message after the
+ * other, or with 1 ms between, when that time does not count.
  *
- * The main goroutine is the sleeper. The others look at `quit` whenever they
- * are back, which takes them up to 200 ms.
+ * The main goroutine is the one that is late. The others look at `quit`
+ * whenever they are back, which takes them up to 200 ms.
  */
 #include "bench.h"
+#include "echo.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <weft.h>
 
-enum { SLEEPS = 500, SORTED = 1000000 };
+enum { TIMES = 500, SORTED = 1000000 };
 
 static int quit;
 
@@ -25,42 +27,37 @@ going(void)
 	return !__atomic_load_n(&quit, __ATOMIC_RELAXED);
 }
 
-static int
-ascending(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
+/* once(fd) says how late it was. */
 static void
-print_late(const char *name, int64_t *late)
+beside(const char *name, void (*hog)(void), int64_t (*once)(int fd), int fd)
 {
-	qsort(late, SLEEPS, sizeof *late, ascending);
-	printf("%-16s %10.3f ms p50  %.3f ms p99\n", name,
-	    (double)late[SLEEPS / 2] / 1e6,
-	    (double)late[SLEEPS * 99 / 100 - 1] / 1e6);
-	fflush(stdout);
-}
-
-static void
-sleep_beside(const char *name, void (*hog)(void))
-{
-	static int64_t late[SLEEPS];
+	static int64_t late[TIMES];
 	int64_t before = weft_count();
 
 	__atomic_store_n(&quit, 0, __ATOMIC_RELAXED);
 	for (int i = 0; i < 2 * weft_procs(); i++)
 		weft_go(hog);
-	for (int i = 0; i < SLEEPS; i++) {
-		int64_t due = weft_in(WEFT_MS);
-
-		weft_sleep(WEFT_MS);
-		late[i] = weft_now() - due;
-	}
+	for (int i = 0; i < TIMES; i++)
+		late[i] = once(fd);
 	__atomic_store_n(&quit, 1, __ATOMIC_RELAXED);
-	print_late(name, late);
+	bench_p50_p99(name, late, TIMES, "ms");
 	bench_settle(before);
+}
+
+static int64_t
+sleep_once(int fd)
+{
+	int64_t due = weft_in(WEFT_MS);
+
+	(void)fd;
+	weft_sleep(WEFT_MS);
+	return weft_now() - due;
+}
+
+static void
+sleep_beside(const char *name, void (*hog)(void))
+{
+	beside(name, hog, sleep_once, -1);
 }
 
 static void
@@ -74,6 +71,53 @@ void
 bench_preempt(void)
 {
 	sleep_beside("preempt_late", spin);
+}
+
+/* The whole round trip counts as late. */
+static int64_t
+trip_once(int fd)
+{
+	int64_t start = weft_now();
+
+	echo_trip(fd);
+	return weft_now() - start;
+}
+
+/* Nobody who runs has to do with it when it begins. */
+static int64_t
+paced_once(int fd)
+{
+	weft_sleep(WEFT_MS);
+	return trip_once(fd);
+}
+
+/* The first trip is without hogs: the connection is then accepted. */
+static void
+trip_beside(const char *name, int64_t (*once)(int fd))
+{
+	int64_t before = weft_count();
+	struct echo_server s;
+	int fd;
+
+	echo_start(&s, false);
+	fd = echo_dial(&s);
+	echo_trip(fd);
+	beside(name, spin, once, fd);
+	weft_close(fd);
+	echo_stop(&s);
+	bench_settle(before);
+}
+
+void
+bench_netload(void)
+{
+	trip_beside("net_late", trip_once);
+}
+
+void
+bench_netpaced(void)
+{
+	trip_beside("net_paced", paced_once);
 }
 
 static void

@@ -36,6 +36,17 @@ $(PEERS)/go: $(wildcard bench/peers/go/*.go) bench/peers/go/go.mod \
 			go build -buildvcs=false -o $(abspath $@) .; \
 	fi
 
+# For bench/http/run, which says itself what is missing.
+$(PEERS)/go-http: bench/http/go/main.go bench/http/go/go.mod bench/peers.mk
+	@mkdir -p $(@D)
+	@if ! command -v go >/dev/null; then \
+		rm -f $@; \
+	else \
+		echo "  GO      $@"; \
+		cd bench/http/go && GOWORK=off GOPROXY=off GOTOOLCHAIN=local \
+			go build -buildvcs=false -o $(abspath $@) .; \
+	fi
+
 # Cargo writes a Cargo.lock beside Cargo.toml, so it works on a copy. A crate
 # package that does not fit the compiler is no reason to stop either.
 $(PEERS)/tokio: bench/peers/tokio/main.rs bench/peers/tokio/Cargo.toml \

@@ -5,12 +5,12 @@
 // Usage: go [WORKLOAD [PROCS]]
 //
 // Some workloads run more than once: the last line of a name is the warm one.
-// lateness, a distribution and not a cost, runs only when asked for by name.
+// lateness, a distribution and not a cost, and idle, whose memory others would
+// have left, run only when asked for by name.
 package main
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"runtime"
 	"sort"
@@ -330,62 +330,6 @@ func parked(n int) {
 	nsop("parked_wake", n, time.Since(t))
 }
 
-func echo(conns, per int) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		panic(err)
-	}
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				b := make([]byte, 64)
-				for {
-					n, err := c.Read(b)
-					if err != nil {
-						c.Close()
-						return
-					}
-					c.Write(b[:n])
-				}
-			}()
-		}
-	}()
-	var wg sync.WaitGroup
-	cs := make([]net.Conn, conns)
-	for i := range cs {
-		cs[i], err = net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			panic(err)
-		}
-	}
-	t := time.Now()
-	for _, c := range cs {
-		wg.Add(1)
-		go func(c net.Conn) {
-			b := make([]byte, 64)
-			for i := 0; i < per; i++ {
-				c.Write(b)
-				n := 0
-				for n < 64 {
-					k, err := c.Read(b)
-					if err != nil {
-						panic(err)
-					}
-					n += k
-				}
-			}
-			c.Close()
-			wg.Done()
-		}(c)
-	}
-	wg.Wait()
-	nsop(fmt.Sprintf("echo_%dconn", conns), conns*per, time.Since(t))
-}
-
 //go:noinline
 func spin(stop *int32, x *uint64) {
 	for {
@@ -399,33 +343,49 @@ func spin(stop *int32, x *uint64) {
 	}
 }
 
-// sleepBeside has two hogs for every P, and this goroutine sleep 1 ms, 500
-// times: how late does it wake? A hog returns soon after stop is set.
-func sleepBeside(name string, hog func(stop *int32)) {
+func spinner(stop *int32) {
+	var x uint64
+	spin(stop, &x)
+}
+
+// beside has two hogs for every P, and this goroutine call once 500 times: how
+// late was it? A hog returns soon after stop is set.
+func beside(name string, hog func(stop *int32), once func() time.Duration) {
 	var stop int32
 	var wg sync.WaitGroup
 	for i := 0; i < 2*runtime.GOMAXPROCS(0); i++ {
 		wg.Add(1)
 		go func() { hog(&stop); wg.Done() }()
 	}
-	lat := make([]float64, 0, 500)
-	for i := 0; i < 500; i++ {
-		t := time.Now()
-		time.Sleep(time.Millisecond)
-		lat = append(lat, float64(time.Since(t).Microseconds()-1000)/1e3)
+	late := make([]time.Duration, 500)
+	for i := range late {
+		late[i] = once()
 	}
 	atomic.StoreInt32(&stop, 1)
-	sort.Float64s(lat)
-	fmt.Printf("%-16s %10.3f ms p50  %.3f ms p99\n", name, lat[250], lat[494])
+	p50p99(name, late, time.Millisecond, "ms")
 	wg.Wait()
+}
+
+// p50p99 sorts and prints.
+func p50p99(name string, late []time.Duration, unit time.Duration, text string) {
+	sort.Slice(late, func(i, k int) bool { return late[i] < late[k] })
+	p50, p99 := late[len(late)/2], late[len(late)*99/100-1]
+	fmt.Printf("%-16s %10.3f %s p50  %.3f %s p99\n", name, float64(p50)/float64(unit), text,
+		float64(p99)/float64(unit), text)
+}
+
+// sleepBeside sleeps 1 ms.
+func sleepBeside(name string, hog func(stop *int32)) {
+	beside(name, hog, func() time.Duration {
+		t := time.Now()
+		time.Sleep(time.Millisecond)
+		return time.Since(t) - time.Millisecond
+	})
 }
 
 // preempt has endless loops with no calls.
 func preempt() {
-	sleepBeside("preempt_late", func(stop *int32) {
-		var x uint64
-		spin(stop, &x)
-	})
+	sleepBeside("preempt_late", spinner)
 }
 
 // syscallcost is what a short system call through the runtime takes.
@@ -479,10 +439,18 @@ var workloads = []workload{
 	{"timers", func() { timerchurn(5000000) }},
 	{"parked", func() { parked(1000000) }},
 	{"echo", func() { echo(64, 5000); echo(1000, 300) }},
+	{"netload", func() { netload() }},
+	{"netpaced", func() { netpaced() }},
 	{"preempt", func() { preempt() }},
 	{"syscall", func() { syscallcost(3000000) }},
 	{"sysblock", func() { sysblock() }},
+	{"idle", func() { idle(18000, 10000) }},
 	{"lateness", func() { lateness() }},
+}
+
+// alone says what is not among all workloads.
+func alone(name string) bool {
+	return name == "idle" || name == "lateness"
 }
 
 func main() {
@@ -490,12 +458,16 @@ func main() {
 	if len(os.Args) > 1 {
 		asked = os.Args[1]
 	}
+	if asked == "idle_client" {
+		idleClient(os.Args[2], os.Args[3])
+		return
+	}
 	if len(os.Args) > 2 {
 		procs, _ := strconv.Atoi(os.Args[2])
 		runtime.GOMAXPROCS(procs)
 	}
 	for _, w := range workloads {
-		if asked == w.name || asked == "all" && w.name != "lateness" {
+		if asked == w.name || asked == "all" && !alone(w.name) {
 			w.run()
 		}
 	}

@@ -8,9 +8,10 @@
  * sysblock a thread for each goroutine, whatever PROCS
  * echo     one thread serves and one thread asks, each around its own
  *          edge-triggered epoll; always these two threads, whatever PROCS
- * preempt, foreign_block, foreign_hog
- *          a thread sleeps beside 2 * PROCS others, which the kernel spreads
- *          over all the CPUs there are: what it alone makes of that load
+ * preempt, netload, netpaced, foreign_block, foreign_hog
+ *          a thread sleeps, or asks a thread that serves, beside 2 * PROCS
+ *          others, which the kernel spreads over all the CPUs there are: what
+ *          it alone makes of that load
  */
 #define _GNU_SOURCE
 #include "../peer.h"
@@ -22,11 +23,12 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum { MSG_BYTES = 64, BATCH = 128, MAX_CONNS = 4096, MAX_FDS = 65536 };
-enum { NAPPERS = 64, SLEEPS = 500, SORTED = 1000000 };
+enum { NAPPERS = 64, TIMES = 500, SORTED = 1000000 };
 
 /* Tells the threads beside the sleeper to end; atomic. */
 static int quit;
@@ -128,39 +130,57 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void sleep_beside(const char *name, void *(*hog)(void *), int hogs)
+/* once(fd) says how many ms late it was. */
+static void beside(const char *name, void *(*hog)(void *), int hogs,
+		   double (*once)(int fd), int fd)
 {
 	pthread_t *thread = calloc(hogs, sizeof *thread);
-	double late[SLEEPS];
+	double late[TIMES];
 
 	must(thread != NULL, "calloc");
 	__atomic_store_n(&quit, 0, __ATOMIC_RELAXED);
 	for (int i = 0; i < hogs; i++)
 		must(pthread_create(&thread[i], NULL, hog, NULL) == 0,
 		     "pthread_create");
-	for (int i = 0; i < SLEEPS; i++) {
-		struct timespec ts = { .tv_nsec = 1000000 };
-		double start = now_ns();
-
-		must(nanosleep(&ts, NULL) == 0, "nanosleep");
-		late[i] = (now_ns() - start) / 1e6 - 1;
-	}
+	for (int i = 0; i < TIMES; i++)
+		late[i] = once(fd);
 	__atomic_store_n(&quit, 1, __ATOMIC_RELAXED);
-	qsort(late, SLEEPS, sizeof *late, ascending);
-	printf("%-16s %10.3f ms p50  %.3f ms p99\n", name, late[SLEEPS / 2],
-	       late[SLEEPS * 99 / 100 - 1]);
+	qsort(late, TIMES, sizeof *late, ascending);
+	printf("%-16s %10.3f ms p50  %.3f ms p99\n", name, late[TIMES / 2],
+	       late[TIMES * 99 / 100 - 1]);
 	fflush(stdout);
 	for (int i = 0; i < hogs; i++)
 		pthread_join(thread[i], NULL);
 	free(thread);
 }
 
-static void watch(int ep, int fd)
+static double sleep_once(int fd)
 {
-	struct epoll_event e = { EPOLLIN | EPOLLET, { .fd = fd } };
+	struct timespec ts = { .tv_nsec = 1000000 };
+	double start = now_ns();
+
+	(void)fd;
+	must(nanosleep(&ts, NULL) == 0, "nanosleep");
+	return (now_ns() - start) / 1e6 - 1;
+}
+
+static void sleep_beside(const char *name, void *(*hog)(void *), int hogs)
+{
+	beside(name, hog, hogs, sleep_once, -1);
+}
+
+static void nodelay(int fd)
+{
 	int on = 1;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+static void watch(int ep, int fd)
+{
+	struct epoll_event e = { EPOLLIN | EPOLLET, { .fd = fd } };
+
+	nodelay(fd);
 	must(epoll_ctl(ep, EPOLL_CTL_ADD, fd, &e) == 0, "epoll_ctl");
 }
 
@@ -236,7 +256,6 @@ static int dial(const struct sockaddr_in *addr)
 	must(fd >= 0 && fd < MAX_FDS, "socket");
 	must(connect(fd, (const struct sockaddr *)addr, sizeof *addr) == 0,
 	     "connect");
-	fcntl(fd, F_SETFL, O_NONBLOCK);
 	return fd;
 }
 
@@ -255,6 +274,7 @@ static void echo(int conns, int trips)
 	must(pthread_create(&thread, NULL, server, &l) == 0, "pthread_create");
 	for (int i = 0; i < conns; i++) {
 		fds[i] = dial(&addr);
+		fcntl(fds[i], F_SETFL, O_NONBLOCK);
 		left[fds[i]] = trips;
 		watch(ep, fds[i]);
 	}
@@ -283,15 +303,78 @@ static void echo(int conns, int trips)
 	close(l.fd);
 }
 
+/* The only connection's server: it blocks. */
+static void *answer(void *arg)
+{
+	struct listener *l = arg;
+	int fd = accept(l->fd, NULL, NULL);
+
+	must(fd >= 0, "accept");
+	nodelay(fd);
+	serve(fd);
+	close(fd);
+	return NULL;
+}
+
+static double trip_once(int fd)
+{
+	char buf[MSG_BYTES] = { 0 };
+	double start = now_ns();
+
+	must(write(fd, buf, MSG_BYTES) == MSG_BYTES, "write");
+	for (ssize_t n, got = 0; got < MSG_BYTES; got += n) {
+		n = read(fd, buf, sizeof buf);
+		must(n > 0, "read");
+	}
+	return (now_ns() - start) / 1e6;
+}
+
+static double paced_once(int fd)
+{
+	sleep_once(fd);
+	return trip_once(fd);
+}
+
+static void trip_beside(const char *name, double (*once)(int fd), int hogs)
+{
+	struct sockaddr_in addr;
+	struct listener l = { listen_loopback(&addr), 1 };
+	pthread_t thread;
+	int fd = dial(&addr);
+
+	must(pthread_create(&thread, NULL, answer, &l) == 0, "pthread_create");
+	nodelay(fd);
+	trip_once(fd);
+	beside(name, spin, hogs, once, fd);
+	close(fd);
+	pthread_join(thread, NULL);
+	close(l.fd);
+}
+
+/* The soft limit may be too low for a thousand connections' two ends. */
+static void raise_limit(void)
+{
+	struct rlimit l;
+
+	must(getrlimit(RLIMIT_NOFILE, &l) == 0, "getrlimit");
+	l.rlim_cur = l.rlim_max;
+	must(setrlimit(RLIMIT_NOFILE, &l) == 0, "setrlimit");
+}
+
 int main(int argc, char **argv)
 {
 	const char *asked = argc > 1 ? argv[1] : "all";
 	int procs = argc > 2 ? atoi(argv[2]) : sysconf(_SC_NPROCESSORS_ONLN);
 
 	if (wanted(asked, "echo")) {
+		raise_limit();
 		echo(64, 5000);
 		echo(1000, 300);
 	}
+	if (wanted(asked, "netload"))
+		trip_beside("net_late", trip_once, 2 * procs);
+	if (wanted(asked, "netpaced"))
+		trip_beside("net_paced", paced_once, 2 * procs);
 	if (wanted(asked, "preempt"))
 		sleep_beside("preempt_late", spin, 2 * procs);
 	if (wanted(asked, "syscall"))

@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: MIT
+module gohttp
+
+go 1.19
