@@ -525,8 +525,10 @@ GTEST(signals, 1)
 	pthread_sigmask(SIG_BLOCK, &some, &old);
 	text = says(ARGV("grep", "-E", "^Sig(Blk|Ign)",
 	    "/proc/self/status"), (weft_process_opt){0});
-	OK(is(text, "SigBlk:\t0000000000000000\n"
-	    "SigIgn:\t0000000000000000\n"));
+	/* An emulator leaves those ignored that were when it was started. */
+	if (!t_emulated())
+		OK(is(text, "SigBlk:\t0000000000000000\n"
+		    "SigIgn:\t0000000000000000\n"));
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	weft_unpin();
 	EQ(weft_signal_stop(c, 0), 0);
