@@ -4,6 +4,8 @@
  * or the other, never early, and no byte is lost or seen twice.
  */
 #define _GNU_SOURCE 1
+#include <fcntl.h>
+#include <unistd.h>
 #include "wires.h"
 
 static weft_waitgroup all;
@@ -202,9 +204,14 @@ against_closing(void)
 	unsigned seed = 5;
 
 	for (long i = 0; i < t_scale(2000); i++) {
-		int end[2];
+		int end[2], low;
 
 		wire(i % 2 ? STREAM : PIPE, end);
+		/* A number that nobody else is given when it is closed: one
+		 * may begin to read after that. */
+		low = end[0];
+		end[0] = fcntl(low, F_DUPFD_CLOEXEC, 600);
+		close(low);
 		weft_waitgroup_add(&all, 4);
 		weft_go(read_any_end, end[0]);
 		if (rand_r(&seed) % 2)
