@@ -278,8 +278,12 @@ promote(struct mutex *m, struct waiter *w)
 		if (s & STARVING && (to < ONE ||
 		    os_now_ns() - *(int64_t *)w->elem < STARVE_NS))
 			to &= ~(uint32_t)STARVING;
-		/* relaxed: it learns of it through the bucket's lock */
-	} while (!a_cas_relaxed(&m->state, s, to));
+		/*
+		 * pairs with unlock: not always our own. Somebody may have
+		 * locked and unlocked it since, and not be here yet. Who is
+		 * handed it learns by us what was done under it.
+		 */
+	} while (!a_cas_acq(&m->state, s, to));
 	w->ok = s & STARVING;
 	return true;
 }
