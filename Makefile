@@ -301,8 +301,10 @@ demo: $(B)/examples/demo
 	$(RUN) $(B)/examples/demo
 
 test: all $(TESTS)
-	@RUN="$(RUN)" CC="$(CC)" B="$(B)" prove $(PROVEFLAGS) \
-	    $(if $(RUN),--exec '$(RUN)') $(TESTS)
+	@rm -f $(B)/failures
+	@RUN="$(RUN)" CC="$(CC)" B="$(B)" T_FAILURES="$(B)/failures" \
+	    prove $(PROVEFLAGS) $(if $(RUN),--exec '$(RUN)') $(TESTS) || \
+	    { cat $(B)/failures; false; }
 
 # A minute with the default. The plain build runs the static program, too.
 SECONDS_EACH ?= 1

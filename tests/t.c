@@ -18,6 +18,7 @@ enum { LIMIT_SECONDS = 60, SKIPPED = 77 };
 static struct t *first, **last = &first;
 static int failures;
 static struct t *current;
+static const char *program;
 int t_max_threads;
 /* t_share takes none of these. */
 static const double LEAST_SECONDS = 0.2;
@@ -156,10 +157,10 @@ run_child(struct t *t, int err_fd)
 	weft_config c = { .procs = t->procs, .max_threads = t_max_threads };
 
 	alarm(getenv("T_SECONDS") ? 0 : LIMIT_SECONDS);
-	if (t->dies) {
-		dup2(err_fd, 2);
+	dup2(err_fd, 2);
+	close(err_fd);
+	if (t->dies)
 		setrlimit(RLIMIT_CORE, &no_core);
-	}
 	current = t;
 	if (t->procs == 0)
 		t->fn();
@@ -188,19 +189,12 @@ become_child(struct t *t, int err_fd)
 #endif
 }
 
-/* Everything the child printed, cut at the buffer's end. */
+/* What the child said, cut at the buffer's end. */
 static void
-slurp(int fd, char *buf, size_t cap)
+slurp(FILE *f, char *buf, size_t cap)
 {
-	char drop[4096];
-	size_t n = 0;
-	ssize_t r;
-
-	while ((r = read(fd, n < cap - 1 ? buf + n : drop,
-	    n < cap - 1 ? cap - 1 - n : sizeof drop)) > 0)
-		if (n < cap - 1)
-			n += (size_t)r;
-	buf[n] = 0;
+	rewind(f);
+	buf[fread(buf, 1, cap - 1, f)] = 0;
 }
 
 /* Prints text with each line as a TAP comment. */
@@ -213,6 +207,20 @@ comment(const char *text)
 		printf("# %.*s\n", n, text);
 		text += n + (text[n] == '\n');
 	}
+}
+
+/* For who sees only the end of what is printed: `make test` shows it again. */
+static void
+remember(const struct t *t, int status, const char *err)
+{
+	const char *name = getenv("T_FAILURES");
+	FILE *f = name ? fopen(name, "a") : NULL;
+
+	if (!f)
+		return;
+	fprintf(f, "%s %s: status %x\n%s", program, t->name, status,
+	    err);
+	fclose(f);
 }
 
 static bool
@@ -232,22 +240,22 @@ static void
 run(struct t *t, int nr)
 {
 	static char err[65536];
-	int pipe_fd[2], status = 0;
+	FILE *said = tmpfile();
+	int status = 0;
 	bool ok;
 	pid_t pid;
 
-	if (pipe(pipe_fd) != 0 || (pid = fork()) < 0) {
+	if (!said || (pid = fork()) < 0) {
 		printf("Bail out! cannot fork\n");
 		exit(1);
 	}
-	if (pid == 0) {
-		close(pipe_fd[0]);
-		become_child(t, pipe_fd[1]);
-	}
-	close(pipe_fd[1]);
-	slurp(pipe_fd[0], err, sizeof err);
-	close(pipe_fd[0]);
+	if (pid == 0)
+		become_child(t, fileno(said));
 	waitpid(pid, &status, 0);
+	slurp(said, err, sizeof err);
+	fclose(said);
+	if (!t->dies)
+		fputs(err, stderr);
 	ok = t->dies ? judge_death(t, status, err) : status == 0;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == SKIPPED) {
 		printf("ok %d - %s # SKIP\n", nr, t->name);
@@ -256,6 +264,8 @@ run(struct t *t, int nr)
 	if (!ok && !t->dies)
 		printf("# status %x%s\n", status, WIFSIGNALED(status) &&
 		    WTERMSIG(status) == SIGALRM ? ": out of time" : "");
+	if (!ok)
+		remember(t, status, err);
 	printf("%s %d - %s\n", ok ? "ok" : "not ok", nr, t->name);
 }
 
@@ -274,6 +284,7 @@ main(int argc, char **argv)
 {
 	int n = 0;
 
+	program = argv[0];
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (struct t *t = first; argc == 4 && t; t = t->next)
 		if (!strcmp(argv[1], "--child") && !strcmp(argv[2], t->name))
