@@ -112,9 +112,8 @@ desc_register(struct desc *d)
 
 /* ---- users ---- */
 
-/* Lock held: nothing that was found out about it holds any more. */
-static void
-forget(struct desc *d)
+void
+desc_forget(struct desc *d)
 {
 	if (a_load_relaxed(&d->registered))
 		a_add_relaxed(&desc_counts.closed, 1);
@@ -123,31 +122,6 @@ forget(struct desc *d)
 	for (int dir = 0; dir < DIRS; dir++)
 		a_and_relaxed(&d->ready[dir], ~(uint32_t)DRAINED);
 	a_store_rel(&d->kind, KIND_UNKNOWN);	/* pairs with desc_enter */
-}
-
-/* Lock held: nor what it was told. */
-static void
-forget_all(struct desc *d)
-{
-	for (int dir = 0; dir < DIRS; dir++)
-		a_store_relaxed(&d->deadline[dir], 0);
-	forget(d);
-}
-
-/*
- * Counted, and found CLOSING. True if that is over: the number is the kernel's
- * again, or somebody else's. It is waited for while the kernel closes it, some
- * microseconds: the caller may be who got the number meanwhile.
- */
-static cold bool
-settled(struct desc *d)
-{
-	uint32_t refs;
-
-	/* pairs with desc_last */
-	while ((refs = a_load_acq(&d->refs)) & CLOSED)
-		os_thread_yield();
-	return !(refs & CLOSING);
 }
 
 /*
@@ -160,7 +134,7 @@ still_file(struct desc *d)
 {
 	if (os_poller_retag(d->fd, tag_of(d)) == -EPERM)
 		return;
-	forget(d);
+	desc_forget(d);
 	a_add_relaxed(&desc_counts.repaired, 1);
 }
 
@@ -179,7 +153,7 @@ desc_enter_slow(int fd, struct desc *d, struct desc **out)
 			    -ENOMEM : -EBADF;
 		a_add_acqrel(&d->refs, 1);	/* pairs with desc_leave */
 	}
-	if (!settled(d)) {
+	if (!desc_settled(d)) {
 		desc_leave(d);
 		return -EBADF;
 	}
@@ -206,9 +180,8 @@ desc_enter_slow(int fd, struct desc *d, struct desc **out)
 	return err;
 }
 
-/* Lock held. Who waits in that direction is woken: it tries again, or not. */
-static void
-wake_dir(struct desc *d, enum dir dir, bool ok, struct glist *woken)
+void
+desc_wake(struct desc *d, enum dir dir, bool ok, struct glist *woken)
 {
 	struct waitq *q = &d->waiters[dir];
 	struct list *node;
@@ -231,126 +204,6 @@ wake_dir(struct desc *d, enum dir dir, bool ok, struct glist *woken)
 	}
 }
 
-/* Lock held: an old life ends. Who waits gets -EBADF. */
-static void
-end_life(struct desc *d, struct glist *woken)
-{
-	a_store_relaxed(&d->gen, a_load_relaxed(&d->gen) + 1);
-	wake_dir(d, DIR_IN, false, woken);
-	wake_dir(d, DIR_OUT, false, woken);
-	readable_start(d, true, woken);
-}
-
-/* A file may have to be written out first, far away. */
-static int
-close_file(int fd)
-{
-	int result;
-
-	call_enter((const void *)(uintptr_t)close_file);
-	result = (int)fd_close(fd);
-	call_leave();
-	return result;
-}
-
-/*
- * CLOSED is set, by us. All is forgotten before the number is given back: the
- * next moment it may be somebody else's. Who comes while the kernel closes it
- * waits (see settled): a call that used the old one now, or a second close,
- * would hit whoever gets the number. But a file may take long, and nobody
- * waits for one: that is not waited for.
- */
-static int
-close_number(struct desc *d)
-{
-	bool file = a_load_relaxed(&d->kind) == KIND_FILE;
-	int fd = d->fd, result = 0;
-
-	lock_take(&d->lock);
-	forget_all(d);
-	lock_drop(&d->lock);
-	hard_pause();
-	if (!file)
-		result = (int)fd_close(fd);
-	hard_pause();
-	/* pairs with desc_enter */
-	a_add_acqrel(&d->refs, -(CLOSING | CLOSED));
-	return file ? close_file(fd) : result;
-}
-
-/*
- * The last user of one that was closed. One that finds CLOSING counts itself
- * for a moment, too, hence the mark: only one closes the number.
- */
-cold int
-desc_last(struct desc *d)
-{
-	/* pairs with desc_leave */
-	if (!a_cas_acqrel(&d->refs, CLOSING, CLOSING | CLOSED))
-		return 0;
-	return close_number(d);
-}
-
-/* On Linux a close that is interrupted has closed. */
-static int
-closed(int result)
-{
-	return result == -EINTR ? 0 : result;
-}
-
-int
-desc_close(int fd)
-{
-	struct glist woken = {0};
-	struct desc *d = fd < 0 ? NULL : desc_at(fd);
-	uint32_t refs;
-	int result, last;
-
-	if (!d)
-		return closed((int)fd_close(fd));
-	a_add_acqrel(&d->refs, 1);		/* pairs with desc_leave */
-	/* relaxed: who waits looks under the lock, which we take next */
-	do
-		refs = a_or_relaxed(&d->refs, CLOSING);
-	while (refs & CLOSED && settled(d));
-	if (refs & CLOSING) {
-		desc_leave(d);
-		return -EBADF;
-	}
-	lock_take(&d->lock);
-	end_life(d, &woken);
-	lock_drop(&d->lock);
-	if (a_load_relaxed(&d->registered))
-		os_poller_remove(fd);
-	sched_ready_list(&woken);
-	/* pairs with desc_leave: of whoever used it before */
-	if (a_cas_acqrel(&d->refs, CLOSING | 1, CLOSING | CLOSED))
-		return closed(close_number(d));
-	/* Others may be about to find out that it is none: so must we. */
-	result = fd_control(fd, F_GETFD, 0) < 0 ? -EBADF : 0;
-	/* pairs with desc_enter, and among users */
-	if (a_add_acqrel(&d->refs, -1u) != (CLOSING | 1))
-		return result;
-	last = closed(desc_last(d));
-	return result ? result : last;
-}
-
-void
-desc_fresh(int fd)
-{
-	struct glist woken = {0};
-	struct desc *d = desc_at(fd);
-
-	if (!d || likely(a_load_relaxed(&d->kind) == KIND_UNKNOWN))
-		return;
-	lock_take(&d->lock);
-	end_life(d, &woken);
-	forget_all(d);
-	lock_drop(&d->lock);
-	a_add_relaxed(&desc_counts.repaired, 1);
-	sched_ready_list(&woken);
-}
-
 /* ---- events ---- */
 
 /* Lock held. */
@@ -363,7 +216,7 @@ became_ready(struct desc *d, enum dir dir, struct glist *woken)
 	while (!a_cas_rel(&d->ready[dir], old,
 	    (old & ~(uint32_t)DRAINED) + EVENT))
 		old = a_load_relaxed(&d->ready[dir]);
-	wake_dir(d, dir, true, woken);
+	desc_wake(d, dir, true, woken);
 	if (dir == DIR_IN)
 		readable_start(d, false, woken);
 }
@@ -472,7 +325,7 @@ desc_set_deadline(struct desc *d, enum dir dir, int64_t when)
 		when = 1;
 	lock_take(&d->lock);
 	a_store_relaxed(&d->deadline[dir], (uint64_t)when);
-	wake_dir(d, dir, true, &woken);
+	desc_wake(d, dir, true, &woken);
 	if (dir == DIR_IN)
 		readable_deadline(d, &woken);
 	lock_drop(&d->lock);
@@ -611,8 +464,8 @@ static void
 end_waits(struct desc *d, void *nobody)
 {
 	lock_take(&d->lock);
-	wake_dir(d, DIR_IN, true, nobody);
-	wake_dir(d, DIR_OUT, true, nobody);
+	desc_wake(d, DIR_IN, true, nobody);
+	desc_wake(d, DIR_OUT, true, nobody);
 	lock_drop(&d->lock);
 }
 
@@ -635,11 +488,11 @@ repair(struct desc *d, struct glist *woken)
 	bool there;
 
 	a_store_relaxed(&d->gen, a_load_relaxed(&d->gen) + 1);
-	forget(d);
+	desc_forget(d);
 	there = examine(d) == 0;
 	a_add_relaxed(&desc_counts.repaired, 1);
-	wake_dir(d, DIR_IN, there, woken);
-	wake_dir(d, DIR_OUT, there, woken);
+	desc_wake(d, DIR_IN, there, woken);
+	desc_wake(d, DIR_OUT, there, woken);
 	readable_start(d, !there, woken);
 }
 

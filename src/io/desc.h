@@ -227,6 +227,19 @@ void desc_fresh(int fd);
 /* Whoever waits in that direction tries again. Within a call. */
 void desc_stir(struct desc *d, enum dir dir);
 
+/* ---- between desc.c and desclife.c ---- */
+
+/* Lock held: nothing that was found out about it holds any more. */
+void desc_forget(struct desc *d);
+/* Lock held. Who waits in that direction is woken: it tries again, or not. */
+void desc_wake(struct desc *d, enum dir dir, bool ok, struct glist *woken);
+/*
+ * Counted, and found CLOSING. True if that is over: the number is the kernel's
+ * again, or somebody else's. It is waited for while the kernel closes it: the
+ * caller may be who got the number meanwhile. No lock held.
+ */
+bool desc_settled(struct desc *d);
+
 /* ---- several at a time: poll.c ---- */
 
 /*
