@@ -14,6 +14,13 @@
 #include "poller.h"
 #include "sched.h"
 
+enum {				/* while the kernel closes it */
+	FEW_LOOKS = 100,
+	MANY_LOOKS = 200,
+	LOOK_NS = 50 * 1000,
+	LOOK_SLOWLY_NS = 1000 * 1000
+};
+
 /* Lock held: nor what it was told. */
 static void
 forget_all(struct desc *d)
@@ -24,18 +31,24 @@ forget_all(struct desc *d)
 }
 
 /*
- * Counted, and found CLOSING. True if that is over: the number is the kernel's
- * again, or somebody else's. It is waited for while the kernel closes it, some
- * microseconds: the caller may be who got the number meanwhile.
+ * Some microseconds, mostly. But a file may have to be written out first, far
+ * away: then others shall have the P.
  */
 cold bool
 desc_settled(struct desc *d)
 {
 	uint32_t refs;
 
-	/* pairs with desc_last */
-	while ((refs = a_load_acq(&d->refs)) & CLOSED)
-		os_thread_yield();
+	/* pairs with give_back */
+	for (int i = 0; (refs = a_load_acq(&d->refs)) & CLOSED; i++) {
+		if (i < FEW_LOOKS) {
+			os_thread_yield();
+			continue;
+		}
+		call_enter((const void *)(uintptr_t)desc_settled);
+		os_sleep_ns(i < MANY_LOOKS ? LOOK_NS : LOOK_SLOWLY_NS);
+		call_leave();
+	}
 	return !(refs & CLOSING);
 }
 
@@ -49,7 +62,7 @@ end_life(struct desc *d, struct glist *woken)
 	readable_start(d, true, woken);
 }
 
-/* A file may have to be written out first, far away. */
+/* Announced: it may take long. */
 static int
 close_file(int fd)
 {
@@ -62,28 +75,41 @@ close_file(int fd)
 }
 
 /*
+ * Lock held. The number is not ours any more. Who has got it from the kernel
+ * while we were still closing may have said so: then this life is another one.
+ */
+static void
+give_back(struct desc *d, uint32_t gen)
+{
+	if (a_load_relaxed(&d->gen) == gen)
+		/* pairs with desc_enter and desc_settled */
+		a_add_acqrel(&d->refs, -(CLOSING | CLOSED));
+}
+
+/*
  * CLOSED is set, by us. All is forgotten before the number is given back: the
  * next moment it may be somebody else's. Who comes while the kernel closes it
- * waits (see desc_settled): a call that used the old one now, or a second close,
- * would hit whoever gets the number. But a file may take long, and nobody
- * waits for one: that is not waited for.
+ * waits (see desc_settled): a call that used the old one now would go on with
+ * the new one, and a second close would hit it.
  */
 static int
 close_number(struct desc *d)
 {
 	bool file = a_load_relaxed(&d->kind) == KIND_FILE;
-	int fd = d->fd, result = 0;
+	int fd = d->fd, result;
+	uint32_t gen;
 
 	lock_take(&d->lock);
+	gen = a_load_relaxed(&d->gen);
 	forget_all(d);
 	lock_drop(&d->lock);
 	hard_pause();
-	if (!file)
-		result = (int)fd_close(fd);
+	result = file ? close_file(fd) : (int)fd_close(fd);
 	hard_pause();
-	/* pairs with desc_enter */
-	a_add_acqrel(&d->refs, -(CLOSING | CLOSED));
-	return file ? close_file(fd) : result;
+	lock_take(&d->lock);
+	give_back(d, gen);
+	lock_drop(&d->lock);
+	return result;
 }
 
 /*
@@ -149,12 +175,17 @@ desc_fresh(int fd)
 	struct glist woken = {0};
 	struct desc *d = desc_at(fd);
 
-	if (!d || likely(a_load_relaxed(&d->kind) == KIND_UNKNOWN))
+	/* relaxed: the kernel's lock, under which it was closed and opened */
+	if (!d || likely(a_load_relaxed(&d->kind) == KIND_UNKNOWN &&
+	    !(a_load_relaxed(&d->refs) & CLOSED)))
 		return;
 	lock_take(&d->lock);
+	if (a_load_relaxed(&d->refs) & CLOSED)
+		give_back(d, a_load_relaxed(&d->gen));
+	else
+		a_add_relaxed(&desc_counts.repaired, 1);
 	end_life(d, &woken);
 	forget_all(d);
 	lock_drop(&d->lock);
-	a_add_relaxed(&desc_counts.repaired, 1);
 	sched_ready_list(&woken);
 }
