@@ -89,13 +89,19 @@ void os_thread_yield(void);
 int os_thread_count(void);
 /* Where this thread's stack and thread-local memory lie. Empty if unknown. */
 void os_thread_bounds(uintptr_t *lo, uintptr_t *hi);
-/*
- * What a thread of this process does now: 1 it sleeps in the kernel, 0 it runs
- * or is ready to, -errno if that cannot be known. Some microseconds.
- */
-int os_thread_asleep(int tid);
 /* How long it has had a CPU, in all; or -errno. */
 int64_t os_thread_cpu_ns(int tid);
+
+/* ---- asleep.c: for one thread only, the monitor ---- */
+
+/*
+ * What a thread of this process does now: 1 it sleeps in the kernel, 0 it runs
+ * or is ready to, -errno if that cannot be known. Some microseconds. A
+ * descriptor may be kept for it, until it is not asked for any more.
+ */
+int os_thread_asleep(int tid);
+/* Closes those that were not asked for since this was last called; or all. */
+void os_asleep_forget(bool all);
 
 /* ---- barrier.c ---- */
 
@@ -140,6 +146,17 @@ uint64_t os_sigmask(void);
 void os_sigmask_set(uint64_t mask);
 /* The bit of a signal in a mask. */
 uint64_t os_sigbit(int sig);
+
+/* ---- aside.c ---- */
+
+enum { FD_ASIDE = 32 };		/* from this number on it is */
+
+/*
+ * A descriptor that is to stay, under a number that is in nobody's way; closed
+ * by exec. The same one if it is there already, or if none is to be had (a low
+ * limit). -errno stays what it is.
+ */
+long os_fd_aside(long fd);
 
 /* ---- file.c ---- */
 

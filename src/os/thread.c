@@ -12,7 +12,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "fatal.h"
 #include "rawcall.h"
 
 static int
@@ -89,24 +88,6 @@ os_thread_bounds(uintptr_t *lo, uintptr_t *hi)
 		*hi = tp + PAGE;
 	if (!base)
 		*lo = *hi = 0;
-}
-
-/* Field 3 of the thread's stat. */
-int
-os_thread_asleep(int tid)
-{
-	char path[48], buf[256], *s;
-	long n;
-
-	format(path, sizeof path, "/proc/self/task/%d/stat", tid);
-	n = os_read_file(path, buf, sizeof buf);
-	if (n < 0)
-		return (int)n;
-	for (s = buf + n; s > buf && *s != ')'; s--)
-		;
-	if (s[0] != ')' || s[1] != ' ')
-		return -EINVAL;
-	return s[2] != 'R';
 }
 
 /* Field 20 of /proc/self/stat; the second one may hold spaces and brackets. */

@@ -543,6 +543,7 @@ cool_down(void)
 	mon.cool_at = mon.now + cool_ns;
 	mon.cooling = cool_some();
 	verify();
+	os_asleep_forget(false);
 }
 
 /* Somebody must see to timers or the network, and nobody else does. */
@@ -633,6 +634,7 @@ rest(void)
 		mon.round = round_max;	/* or nobody has a P */
 	if (fall_asleep()) {
 		a_store_relaxed(&sysmon.slow, 1);
+		os_asleep_forget(true);
 		sleep_for(FOREVER);
 		/* sc: pairs with sysmon_asleep */
 		a_store_sc(&sysmon.deep, 0);
@@ -674,6 +676,7 @@ void
 sysmon_forked(void)
 {
 	started = false;
+	os_asleep_forget(true);
 }
 
 int
