@@ -123,6 +123,18 @@ static always_inline void
 san_stack_reset(void *lo, size_t bytes) { (void)lo, (void)bytes; }
 #endif
 
+/*
+ * An order that ThreadSanitizer cannot see by itself: all before a release of
+ * `at` comes before what follows a later acquire of it.
+ */
+#ifdef SAN_THREAD
+static always_inline void san_release(void *at) { __tsan_release(at); }
+static always_inline void san_acquire(void *at) { __tsan_acquire(at); }
+#else
+static always_inline void san_release(void *at) { (void)at; }
+static always_inline void san_acquire(void *at) { (void)at; }
+#endif
+
 #if defined(SAN_ADDRESS) || defined(SAN_THREAD)
 enum { SAN_ON = 1 };
 #else

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "fdio.h"
+#include "follow.h"
 #include "weft.h"
 
 enum {
@@ -74,6 +75,7 @@ pair_call(int from, int to, struct pair *p, fdio_try *fn)
 {
 	long n;
 
+	follow_give();
 	checkpoint();
 	n = desc_enter(from, &p->from);
 	if (n)
@@ -84,7 +86,7 @@ pair_call(int from, int to, struct pair *p, fdio_try *fn)
 		desc_leave(p->to);
 	}
 	desc_leave(p->from);
-	return n;
+	return follow_read(n);
 }
 
 /* ---- without a signal ---- */
@@ -220,6 +222,7 @@ weft_splice(int from, off_t *from_at, int to, off_t *to_at, size_t len,
 
 	if (!(flags & SPLICE_NONBLOCK))
 		return pair_call(from, to, &p, splice_now);
+	follow_give();
 	checkpoint();
 	n = desc_enter(from, &p.from);
 	if (n)
@@ -230,7 +233,7 @@ weft_splice(int from, off_t *from_at, int to, off_t *to_at, size_t len,
 		desc_leave(p.to);
 	}
 	desc_leave(p.from);
-	return n;
+	return follow_read(n);
 }
 
 /* ---- until the end ---- */

@@ -4,7 +4,10 @@
 
 #include <time.h>
 
+#include "follow.h"
 #include "os.h"
+
+char follow_point;
 
 /* Which calls are slow is learnt by address: each kind by its own. */
 long

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include "fdio.h"
+#include "follow.h"
 #include "weft.h"
 
 struct part {
@@ -50,7 +51,7 @@ weft_pread(int fd, void *buf, size_t len, off_t at)
 {
 	struct part p = { buf, len, at };
 
-	return announced(fd, pread_now, &p);
+	return follow_read(announced(fd, pread_now, &p));
 }
 
 static long
@@ -67,6 +68,7 @@ weft_pwrite(int fd, const void *buf, size_t len, off_t at)
 {
 	struct part p = { (void *)(uintptr_t)buf, len, at };
 
+	follow_give();
 	return announced(fd, pwrite_now, &p);
 }
 
@@ -113,6 +115,7 @@ weft_open(const char *path, int flags, mode_t mode)
 public int
 weft_close(int fd)
 {
+	follow_give();
 	checkpoint();
 	return desc_close(fd);
 }

@@ -21,6 +21,7 @@
 
 #include "desc.h"
 #include "fdcall.h"
+#include "follow.h"
 #include "os.h"
 #include "weft.h"
 
@@ -185,8 +186,8 @@ poll_alone(struct pollfd *fds, size_t n, int64_t when)
 	return (int)r;
 }
 
-public int
-weft_poll(struct pollfd *fds, size_t n, int64_t when)
+static int
+poll_each(struct pollfd *fds, size_t n, int64_t when)
 {
 	struct entry few[FEW], *e = few;
 	bool expired = false;
@@ -214,4 +215,14 @@ weft_poll(struct pollfd *fds, size_t n, int64_t when)
 	if (e != few)
 		free(e);
 	return (int)ready;
+}
+
+public int
+weft_poll(struct pollfd *fds, size_t n, int64_t when)
+{
+	int ready = poll_each(fds, n, when);
+
+	if (ready > 0)
+		follow_read(ready);
+	return ready;
 }

@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 
 #include "fdio.h"
+#include "follow.h"
 #include "os.h"
 #include "weft.h"
 
@@ -117,7 +118,7 @@ weft_recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *from,
 		n = recv_rest(fd, &m, n);
 	if (unlikely(d))
 		desc_leave(d);
-	return n;
+	return follow_read(n);
 }
 
 public ssize_t
@@ -172,7 +173,7 @@ weft_recvmsg(int fd, struct msghdr *msg, int flags)
 		n = recv_parts(fd, msg, flags, n);
 	if (unlikely(d))
 		desc_leave(d);
-	return n;
+	return follow_read(n);
 }
 
 /* ---- sending ---- */
@@ -193,7 +194,8 @@ weft_sendto(int fd, const void *buf, size_t len, int flags,
 	struct message m = { (void *)(uintptr_t)buf, len, flags,
 	    (struct sockaddr *)(uintptr_t)to, NULL, to_len };
 
-	return call(fd, DIR_OUT, try_sendto, &m, len);
+	follow_give();
+	return follow_wrote(call(fd, DIR_OUT, try_sendto, &m, len));
 }
 
 public ssize_t
@@ -215,7 +217,8 @@ weft_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	struct message m = { .p = (void *)(uintptr_t)msg, .flags = flags };
 
-	return call(fd, DIR_OUT, try_sendmsg, &m, 0);
+	follow_give();
+	return follow_wrote(call(fd, DIR_OUT, try_sendmsg, &m, 0));
 }
 
 /* ---- connections ---- */
@@ -322,7 +325,7 @@ weft_accept(int fd, struct sockaddr *from, socklen_t *from_len)
 	desc_leave(d);
 	if (n >= 0)
 		desc_fresh((int)n);
-	return (int)n;
+	return (int)follow_read(n);
 }
 
 static long
@@ -379,6 +382,7 @@ weft_connect(int fd, const struct sockaddr *to, socklen_t to_len)
 	struct desc *d;
 	long n;
 
+	follow_give();
 	checkpoint();
 	n = desc_enter(fd, &d);
 	if (n)
@@ -398,6 +402,7 @@ weft_shutdown(int fd, int how)
 	struct desc *d;
 	long n;
 
+	follow_give();
 	checkpoint();
 	n = desc_enter(fd, &d);
 	if (n)

@@ -17,6 +17,7 @@
 #include <sys/uio.h>
 
 #include "fdio.h"
+#include "follow.h"
 #include "weft.h"
 
 /* What a pipe that is ready takes at least; parts that the kernel takes. */
@@ -154,7 +155,7 @@ weft_read(int fd, void *buf, size_t len)
 {
 	struct bytes b = { buf, len };
 
-	return fdio_call(fd, DIR_IN, try_read, &b, len);
+	return follow_read(fdio_call(fd, DIR_IN, try_read, &b, len));
 }
 
 static long
@@ -194,7 +195,7 @@ weft_readv(int fd, const struct iovec *iov, int n)
 
 	if (n < 0 || n > PARTS_MAX)
 		return -EINVAL;
-	return fdio_call(fd, DIR_IN, try_readv, &v, 0);
+	return follow_read(fdio_call(fd, DIR_IN, try_readv, &v, 0));
 }
 
 /* ---- writing ---- */
@@ -363,13 +364,14 @@ weft_writev(int fd, const struct iovec *iov, int n)
 
 	if (n < 0 || n > PARTS_MAX)
 		return -EINVAL;
+	follow_give();
 	checkpoint();
 	r = desc_enter(fd, &d);
 	if (r)
 		return r;
 	r = writev_all(d, v);
 	desc_leave(d);
-	return r;
+	return follow_wrote(r);
 }
 
 /* ---- all of it ---- */
@@ -381,6 +383,7 @@ weft_write_full(int fd, const void *buf, size_t len, size_t *done)
 	size_t mine;
 	ssize_t n;
 
+	follow_give();
 	checkpoint();
 	n = desc_enter(fd, &d);
 	if (unlikely(n)) {
@@ -391,7 +394,7 @@ weft_write_full(int fd, const void *buf, size_t len, size_t *done)
 	}
 	if (done)
 		*done = mine;
-	return n;
+	return follow_wrote(n);
 }
 
 /* Up to the end, within one call: nobody else gets the number meanwhile. */
@@ -426,6 +429,7 @@ weft_read_full(int fd, void *buf, size_t len, size_t *done)
 	}
 	if (done)
 		*done = mine;
+	follow_read(mine ? 0 : n);	/* some may have come before an error */
 	return n;
 }
 
@@ -450,7 +454,7 @@ ready_out(struct desc *d, void *unused)
 public int
 weft_wait_readable(int fd)
 {
-	return (int)fdio_call(fd, DIR_IN, ready_in, NULL, 0);
+	return (int)follow_read(fdio_call(fd, DIR_IN, ready_in, NULL, 0));
 }
 
 public int
