@@ -10,7 +10,6 @@
 
 #include "fdio.h"
 #include "follow.h"
-#include "os.h"
 #include "weft.h"
 
 #define MS INT64_C(1000000)
@@ -242,21 +241,75 @@ set_nonblock(struct desc *d)
 	return 0;
 }
 
+/* Which comes first: until, or the deadline. */
+static int64_t
+first_of(struct desc *d, enum dir dir, int64_t until)
+{
+	int64_t when = (int64_t)a_load_relaxed(&d->deadline[dir]);
+
+	return when && when < until ? when : until;
+}
+
+static void
+nothing(void *unused)
+{
+	(void)unused;
+}
+
+/*
+ * Sleeps in the queue of that direction: until then, or the deadline, or
+ * somebody closes it, sets a deadline, or there is an event, which says
+ * nothing here. The deadline is read in the queue: one that is set later wakes
+ * us. Returns at once if one of these has just been, or nobody would tell it.
+ */
+static void
+nap(struct desc *d, enum dir dir, int64_t until)
+{
+	struct sleeper s;
+	struct waiter w;
+	uint32_t seen;
+
+	sleeper_init(&s);
+	sleeper_contest(&s);
+	waiter_init(&w, &s, d);
+	desc_try(d, dir, &seen);
+	if (!desc_attend(d, dir, seen, &w))
+		return;
+	hard_pause();
+	sleeper_arm(&s, first_of(d, dir, until));
+	sleeper_sleep_with(&s, nothing, NULL,
+	    dir == DIR_IN ? WAIT_READ : WAIT_WRITE);
+	sleeper_disarm(&s);
+	desc_desert(d, dir, &w);
+}
+
 /*
  * Sleeps a little, longer each time, before it tries again what no event
  * announces; not beyond the deadline. 0; -ETIMEDOUT; -EBADF: it was closed.
+ * If the kernel refuses to watch it (which may need a descriptor, too), or no
+ * runtime is there, these are found out afterwards.
  */
 static int
 back_off(struct desc *d, enum dir dir, int64_t *ns)
 {
-	int64_t when = (int64_t)a_load_relaxed(&d->deadline[dir]);
-	int64_t left = when ? os_left_ns(when) : INT64_MAX;
+	int64_t until = weft_in(*ns);
 
-	weft_sleep(*ns < left ? *ns : left);
 	*ns = *ns < 32 * MS ? *ns * 2 : 50 * MS;
-	if (a_load_relaxed(&d->refs) & CLOSING)
-		return -EBADF;
-	return desc_expired(d, dir) ? -ETIMEDOUT : 0;
+	do {
+		int err = desc_register(d);
+
+		if (err == -EBADF)
+			return err;
+		if (err || !sched_is_up())
+			weft_sleep_until(first_of(d, dir, until));
+		else
+			nap(d, dir, until);
+		if (a_load_relaxed(&d->refs) & CLOSING)
+			return -EBADF;
+		if (desc_expired(d, dir))
+			return -ETIMEDOUT;
+	} while (weft_now() < until);
+	return 0;
 }
 
 static long

@@ -5,6 +5,8 @@
  * waits and tries again; other reasons are the caller's to know.
  */
 #define _GNU_SOURCE 1
+#include <sys/un.h>
+
 #include "hogs.h"
 #include "inject.h"
 
@@ -116,6 +118,130 @@ TEST(accept_is_refused_for_good)
 {
 	inject_start((long[]){ SYS_accept4 }, 1);
 	run_env(2, NULL, refused_for_good);
+}
+
+/* ---- while it is refused ---- */
+
+/*
+ * It pauses between tries, in the end for 50 ms. What ends the call comes just
+ * after a try: it must not wait for the next. The best of some rounds counts,
+ * since who is woken may have to wait for a processor.
+ */
+enum { ROUNDS = 4, TRIES = 10 };
+
+struct refused {
+	long nr;
+	int (*call)(int fd);
+	int fd, result;
+};
+
+static int
+accept_it(int fd)
+{
+	return weft_accept(fd, NULL, NULL);
+}
+
+static int
+connect_it(int fd)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX, .sun_path = "/none" };
+
+	return weft_connect(fd, (struct sockaddr *)&to, sizeof to);
+}
+
+static void
+be_refused(struct refused *r)
+{
+	r->result = r->call(r->fd);
+	weft_waitgroup_done(&all);
+}
+
+static void
+await_tries(long nr, long n)
+{
+	while (inject_seen(nr) < n)
+		weft_sleep(100 * WEFT_US);
+}
+
+static int
+end_by_close(int fd)
+{
+	EQ(weft_close(fd), 0);
+	return -EBADF;
+}
+
+static int
+end_by_deadline(int fd)
+{
+	EQ(weft_set_deadline(fd, weft_now()), 0);
+	return -ETIMEDOUT;
+}
+
+/* How late it was. */
+static int64_t
+end_refused(struct refused *r, int (*end)(int fd))
+{
+	long tries = inject_seen(r->nr);
+	int64_t ended;
+	int want;
+
+	weft_waitgroup_add(&all, 1);
+	weft_go(be_refused, r);
+	await_tries(r->nr, tries + TRIES);
+	ended = weft_now();
+	want = end(r->fd);
+	weft_waitgroup_wait(&all);
+	ended = weft_now() - ended;
+	EQ(r->result, want);
+	if (want != -EBADF)
+		EQ(weft_close(r->fd), 0);
+	return ended;
+}
+
+static void
+ends_at_once(long nr, int (*call)(int fd), int (*end)(int fd))
+{
+	int64_t best = INT64_MAX;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		struct refused r = { .nr = nr, .call = call };
+		int64_t late;
+
+		r.fd = nr == SYS_accept4 ? plain_listen(1, 16) :
+		    NEED(socket(AF_UNIX, SOCK_STREAM, 0));
+		late = end_refused(&r, end);
+		if (late < best)
+			best = late;
+	}
+	OK(best < 25 * WEFT_MS);
+}
+
+static void
+accepts_end(void)
+{
+	inject(SYS_accept4, EMFILE, 1000000);
+	ends_at_once(SYS_accept4, accept_it, end_by_close);
+	ends_at_once(SYS_accept4, accept_it, end_by_deadline);
+}
+
+TEST(accept_ends_between_tries)
+{
+	inject_start((long[]){ SYS_accept4 }, 1);
+	run_env(2, NULL, accepts_end);
+}
+
+static void
+connects_end(void)
+{
+	inject(SYS_connect, EAGAIN, 1000000);
+	ends_at_once(SYS_connect, connect_it, end_by_close);
+	ends_at_once(SYS_connect, connect_it, end_by_deadline);
+}
+
+TEST(connect_ends_between_tries)
+{
+	inject_start((long[]){ SYS_connect }, 1);
+	run_env(2, NULL, connects_end);
 }
 
 /* ---- registering ---- */
