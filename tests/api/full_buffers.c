@@ -290,6 +290,9 @@ stuck(void (*make)(int *))
 	EQ(weft_set_read_deadline(fd[1], weft_in(2 * WEFT_MS)), 0);
 	EQ(weft_read(fd[1], &c, 1), -ETIMEDOUT);
 	EQ(weft_set_read_deadline(fd[1], WEFT_NEVER), 0);
+	/* That there is room may not have been told yet. */
+	EQ(weft_set_write_deadline(fd[0], WEFT_NEVER), 0);
+	EQ(weft_wait_writable(fd[0]), 0);
 	more = stuff(fd[0], done);
 	OK(more > 0);
 	sized_drain(fd[1], done, more);
