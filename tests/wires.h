@@ -367,6 +367,17 @@ let_them_wait(int64_t n)
 }
 
 /*
+ * Returns when so many wait, however long that takes. For where the number is
+ * somebody else's next, whom one that came late would meet.
+ */
+static inline void
+until_they_wait(int64_t n)
+{
+	while (wire_waiting() < n)
+		weft_yield();
+}
+
+/*
  * Fills it up, until not a byte more would go in without waiting. By hand:
  * nobody else may use it meanwhile.
  */

@@ -330,7 +330,7 @@ next_of_that_number(int k)
 	for (long i = 0; i < t_scale(50); i++) {
 		weft_waitgroup_add(&all, 1);
 		weft_go(read_closed, end[0]);
-		let_them_wait(1);
+		until_they_wait(1);
 		EQ(weft_close(end[0]), 0);
 		EQ(weft_close(end[1]), 0);
 		wire(k, next);
