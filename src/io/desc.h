@@ -41,7 +41,7 @@
 
 enum kind {
 	KIND_UNKNOWN,
-	KIND_TCP,		/* a short read or write has drained it */
+	KIND_TCP,		/* a short read has drained it */
 	KIND_SOCKET,		/* any other socket */
 	KIND_POLLED,		/* non-blocking: pipe, terminal, eventfd ... */
 	KIND_SLOW,		/* the same, but blocking */

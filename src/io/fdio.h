@@ -23,8 +23,22 @@ long fdio_blocking(fdio_try *fn, struct desc *d, void *arg);
 bool fdio_ready_now(struct desc *d, enum dir dir);
 
 /*
- * `want` is how much it asks for: with less than that a TCP socket is drained,
- * unless it is odd; 0: cannot tell. Within a call; fn is inlined.
+ * Has a read of n bytes, of those it wanted, left nothing to read? Of a TCP
+ * socket less than that says so, unless it is odd. (Also if memory to read into
+ * was missing in the middle, which is wrong until more arrives. A write does
+ * not take that for an answer: memory that is not there makes it short, and no
+ * event would come. It tries once more before it waits.)
+ */
+static always_inline bool
+fdio_is_all(struct desc *d, size_t n, size_t want)
+{
+	return n < want && a_load_relaxed(&d->kind) == KIND_TCP &&
+	    !(a_load_relaxed(&d->flags) & ODD);
+}
+
+/*
+ * `want` is how much a read asks for; 0: cannot tell. Within a call; fn is
+ * inlined.
  */
 static always_inline long
 fdio_loop(struct desc *d, enum dir dir, fdio_try *fn, void *arg, size_t want)
@@ -38,9 +52,8 @@ fdio_loop(struct desc *d, enum dir dir, fdio_try *fn, void *arg, size_t want)
 		if (desc_try(d, dir, &seen)) {
 			n = fn(d, arg);
 			if (likely(n >= 0)) {
-				if ((size_t)n < want && n > 0 &&
-				    a_load_relaxed(&d->kind) == KIND_TCP &&
-				    !(a_load_relaxed(&d->flags) & ODD))
+				if (dir == DIR_IN && n > 0 &&
+				    fdio_is_all(d, (size_t)n, want))
 					desc_drained(d, dir, seen);
 				return n;
 			}

@@ -194,7 +194,7 @@ weft_sendto(int fd, const void *buf, size_t len, int flags,
 	    (struct sockaddr *)(uintptr_t)to, NULL, to_len };
 
 	follow_give();
-	return follow_wrote(call(fd, DIR_OUT, try_sendto, &m, len));
+	return follow_wrote(call(fd, DIR_OUT, try_sendto, &m, 0));
 }
 
 public ssize_t

@@ -255,7 +255,7 @@ write_all(struct desc *d, const char *p, size_t len, size_t *done)
 	do {
 		struct bytes b = { (void *)(uintptr_t)(p + *done),
 		    len - *done };
-		long n = fdio_loop(d, DIR_OUT, try_write, &b, b.n);
+		long n = fdio_loop(d, DIR_OUT, try_write, &b, 0);
 
 		if (n < 0)
 			return n;
