@@ -240,15 +240,17 @@ weft_splice(int from, off_t *from_at, int to, off_t *to_at, size_t len,
 
 /* What sendfile does not do it says at once: -EINVAL. */
 static int64_t
-copy_file(int to, int from, int64_t max)
+copy_file(struct desc *to, struct desc *from, int64_t max)
 {
 	int64_t done = 0;
 
 	while (done < max) {
 		size_t part = max - done < SENDFILE_MAX ?
 		    (size_t)(max - done) : SENDFILE_MAX;
-		ssize_t n = weft_sendfile(to, from, NULL, part);
+		ssize_t n = weft_sendfile(to->fd, from->fd, NULL, part);
 
+		if (n < 0 && done)
+			fdio_keep(to, DIR_OUT, n);
 		if (n < 0)
 			return done ? done : n;
 		if (n == 0)
@@ -259,7 +261,7 @@ copy_file(int to, int from, int64_t max)
 }
 
 static int64_t
-copy_bytes(int to, int from, int64_t max)
+copy_bytes(struct desc *to, struct desc *from, int64_t max)
 {
 	char *buf = malloc(COPY_BYTES);
 	int64_t done = 0;
@@ -271,11 +273,15 @@ copy_bytes(int to, int from, int64_t max)
 		size_t part = max - done < COPY_BYTES ?
 		    (size_t)(max - done) : COPY_BYTES, put;
 
-		n = weft_read(from, buf, part);
+		n = weft_read(from->fd, buf, part);
+		if (n < 0 && done)
+			fdio_keep(from, DIR_IN, n);
 		if (n <= 0)
 			break;
-		n = weft_write_full(to, buf, (size_t)n, &put);
+		n = weft_write_full(to->fd, buf, (size_t)n, &put);
 		done += (int64_t)put;
+		if (n < 0 && done)
+			fdio_keep(to, DIR_OUT, n);
 		if (n < 0)
 			break;
 	}
@@ -284,8 +290,9 @@ copy_bytes(int to, int from, int64_t max)
 }
 
 static int64_t
-copy(int to, int from, int64_t max, bool file)
+copy(struct desc *to, struct desc *from, int64_t max)
 {
+	bool file = a_load_relaxed(&from->kind) == KIND_FILE;
 	int64_t n = file ? copy_file(to, from, max) : -EINVAL;
 
 	return n == -EINVAL || n == -EOVERFLOW ? copy_bytes(to, from, max) : n;
@@ -302,7 +309,7 @@ weft_copy(int to, int from, int64_t max)
 		return n;
 	n = desc_enter(to, &out);
 	if (!n) {
-		n = copy(to, from, max, a_load_relaxed(&in->kind) == KIND_FILE);
+		n = copy(out, in, max);
 		desc_leave(out);
 	}
 	desc_leave(in);

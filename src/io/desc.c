@@ -119,6 +119,7 @@ desc_forget(struct desc *d)
 		a_add_relaxed(&desc_counts.closed, 1);
 	a_store_relaxed(&d->registered, 0);
 	a_store_relaxed(&d->flags, 0);
+	a_store_relaxed(&d->error, 0);
 	for (int dir = 0; dir < DIRS; dir++)
 		a_and_relaxed(&d->ready[dir], ~(uint32_t)DRAINED);
 	a_store_rel(&d->kind, KIND_UNKNOWN);	/* pairs with desc_enter */

@@ -79,6 +79,8 @@ struct desc {
 	a8 kind;		/* enum kind */
 	a8 registered;		/* the poller knows it */
 	a8 flags;		/* ODD, NONBLOCK */
+	/* any thread, atomic */
+	a8 error;		/* that nobody was told: see fdio_keep */
 	/* constant */
 	int fd;
 	/* written under lock, atomic */

@@ -30,6 +30,49 @@ fdio_ready_now(struct desc *d, enum dir dir)
 	return fd_poll_now(&p, 1) != 0;
 }
 
+/* ---- errors that nobody was told ---- */
+
+/* Neither end of it can send any more. */
+static bool
+is_dead(struct desc *d)
+{
+	struct pollfd p = { .fd = d->fd };
+
+	return fd_poll_now(&p, 1) == 1 && p.revents & POLLHUP;
+}
+
+/* -ETIMEDOUT is also what we say of a deadline. */
+cold void
+fdio_keep(struct desc *d, enum dir dir, long err)
+{
+	if (a_load_relaxed(&d->kind) > KIND_SOCKET)
+		return;
+	switch (err) {
+	case -ETIMEDOUT:
+		if (desc_expired(d, dir))
+			return;
+		break;
+	case -ECONNRESET: case -ECONNABORTED: case -EHOSTUNREACH:
+	case -ENETUNREACH: case -EHOSTDOWN: case -ENETDOWN:
+		break;
+	default:
+		return;
+	}
+	if (is_dead(d))
+		a_store_relaxed(&d->error, (uint8_t)-err);
+}
+
+cold long
+fdio_kept(struct desc *d, long n)
+{
+	uint8_t err = a_load_relaxed(&d->error);
+
+	/* relaxed: it is only a number; one of those who come is told */
+	return err && a_cas_relaxed(&d->error, err, 0) ? -err : n;
+}
+
+/* ---- waiting alone ---- */
+
 /* A thread while no runtime is there that would tell it. */
 cold int
 desc_wait_alone(struct desc *d, enum dir dir)

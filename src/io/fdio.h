@@ -23,6 +23,16 @@ long fdio_blocking(fdio_try *fn, struct desc *d, void *arg);
 bool fdio_ready_now(struct desc *d, enum dir dir);
 
 /*
+ * An error that the caller is not told, since he is told of the bytes before
+ * it. Most come again by themselves. But that a connection has died the kernel
+ * says once; after that there is an end of file, as if all had been read, and
+ * -EPIPE. So it is kept for whoever finds one of these: fdio_kept gives it, or
+ * n. Within a call.
+ */
+void fdio_keep(struct desc *d, enum dir dir, long err);
+long fdio_kept(struct desc *d, long n);
+
+/*
  * Has a read of n bytes, of those it wanted, left nothing to read? Of a TCP
  * socket less than that says so, unless it is odd. (Also if memory to read into
  * was missing in the middle, which is wrong until more arrives. A write does

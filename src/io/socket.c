@@ -57,9 +57,10 @@ static long
 try_recvfrom(struct desc *d, void *arg)
 {
 	const struct message *m = arg;
+	long n = syscall6(SYS_recvfrom, d->fd, (long)m->p, (long)m->n,
+	    m->flags, (long)m->addr, (long)m->len);
 
-	return syscall6(SYS_recvfrom, d->fd, (long)m->p, (long)m->n, m->flags,
-	    (long)m->addr, (long)m->len);
+	return likely(n != 0) || !m->n ? n : fdio_kept(d, n);
 }
 
 /*
@@ -89,9 +90,9 @@ wants_rest(int fd, int flags)
 	    type == SOCK_STREAM;
 }
 
-/* Until there is an error or the end. */
+/* Until there is an error or the end. d: the same. */
 static ssize_t
-recv_rest(int fd, struct message *m, ssize_t n)
+recv_rest(int fd, struct desc *d, struct message *m, ssize_t n)
 {
 	ssize_t total = n;
 
@@ -102,6 +103,8 @@ recv_rest(int fd, struct message *m, ssize_t n)
 		n = call(fd, DIR_IN, try_recvfrom, m, m->n);
 		total += n > 0 ? n : 0;
 	}
+	if (n < 0 && d)
+		fdio_keep(d, DIR_IN, n);
 	return total;
 }
 
@@ -114,7 +117,7 @@ weft_recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *from,
 	ssize_t n = call(fd, DIR_IN, try_recvfrom, &m, len);
 
 	if (n > 0 && (size_t)n < len && wants_rest(fd, flags))
-		n = recv_rest(fd, &m, n);
+		n = recv_rest(fd, d, &m, n);
 	if (unlikely(d))
 		desc_leave(d);
 	return follow_read(n);
@@ -130,13 +133,15 @@ static long
 try_recvmsg(struct desc *d, void *arg)
 {
 	const struct message *m = arg;
+	long n = syscall6(SYS_recvmsg, d->fd, (long)m->p, m->flags, 0, 0, 0);
 
-	return syscall6(SYS_recvmsg, d->fd, (long)m->p, m->flags, 0, 0, 0);
+	return likely(n != 0) ? n : fdio_kept(d, n);
 }
 
-/* What is left of the parts after n bytes, one by one. */
+/* What is left of the parts after n bytes, one by one. d: the same. */
 static ssize_t
-recv_parts(int fd, const struct msghdr *msg, int flags, ssize_t n)
+recv_parts(int fd, struct desc *d, const struct msghdr *msg, int flags,
+    ssize_t n)
 {
 	size_t skip = (size_t)n;
 	ssize_t total = n;
@@ -156,6 +161,8 @@ recv_parts(int fd, const struct msghdr *msg, int flags, ssize_t n)
 		if ((size_t)n != len)
 			break;
 	}
+	if (n < 0 && d)
+		fdio_keep(d, DIR_IN, n);
 	return total;
 }
 
@@ -169,7 +176,7 @@ weft_recvmsg(int fd, struct msghdr *msg, int flags)
 
 	if (n > 0 && flags & MSG_WAITALL && !msg->msg_controllen &&
 	    wants_rest(fd, flags))
-		n = recv_parts(fd, msg, flags, n);
+		n = recv_parts(fd, d, msg, flags, n);
 	if (unlikely(d))
 		desc_leave(d);
 	return follow_read(n);
@@ -181,9 +188,10 @@ static long
 try_sendto(struct desc *d, void *arg)
 {
 	const struct message *m = arg;
-
-	return syscall6(SYS_sendto, d->fd, (long)m->p, (long)m->n, m->flags,
+	long n = syscall6(SYS_sendto, d->fd, (long)m->p, (long)m->n, m->flags,
 	    (long)m->addr, m->to_len);
+
+	return likely(n != -EPIPE) ? n : fdio_kept(d, n);
 }
 
 public ssize_t
@@ -207,8 +215,9 @@ static long
 try_sendmsg(struct desc *d, void *arg)
 {
 	const struct message *m = arg;
+	long n = syscall6(SYS_sendmsg, d->fd, (long)m->p, m->flags, 0, 0, 0);
 
-	return syscall6(SYS_sendmsg, d->fd, (long)m->p, m->flags, 0, 0, 0);
+	return likely(n != -EPIPE) ? n : fdio_kept(d, n);
 }
 
 public ssize_t

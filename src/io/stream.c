@@ -34,11 +34,16 @@ struct vec {
 	int n;
 };
 
-/* A number that was a socket's and is not any more: it is tried anew. */
-static cold long
-not_a_socket(struct desc *d)
+/*
+ * What a socket said, other than how many bytes. A number that was a socket's
+ * and is not any more: it is tried anew.
+ */
+static noinline long
+no_bytes(struct desc *d, long n)
 {
-	return desc_renew(d) ? -EBADF : -EINTR;
+	if (n == -ENOTSOCK)
+		return desc_renew(d) ? -EBADF : -EINTR;
+	return n == 0 || n == -EPIPE ? fdio_kept(d, n) : n;
 }
 
 /* More than max bytes? */
@@ -147,7 +152,7 @@ try_read(struct desc *d, void *arg)
 	if (unlikely(!b->n))
 		return read_plainly(d, arg);	/* never blocks, unlike recv */
 	n = fd_recv(d->fd, b->p, b->n, MSG_DONTWAIT);
-	return likely(n != -ENOTSOCK) ? n : not_a_socket(d);
+	return likely(n > 0) ? n : no_bytes(d, n);
 }
 
 public ssize_t
@@ -185,7 +190,7 @@ try_readv(struct desc *d, void *arg)
 	if (is_empty(v))
 		return readv_plainly(d, arg);	/* never blocks, unlike recv */
 	n = syscall6(SYS_recvmsg, d->fd, (long)&m, MSG_DONTWAIT, 0, 0, 0);
-	return n != -ENOTSOCK ? n : not_a_socket(d);
+	return n > 0 ? n : no_bytes(d, n);
 }
 
 public ssize_t
@@ -244,7 +249,7 @@ try_write(struct desc *d, void *arg)
 	if (unlikely(a_load_relaxed(&d->kind) > KIND_SOCKET))
 		return write_other(d, *b);
 	n = fd_send(d->fd, b->p, b->n, MSG_DONTWAIT | MSG_NOSIGNAL);
-	return likely(n != -ENOTSOCK) ? n : not_a_socket(d);
+	return likely(n >= 0) ? n : no_bytes(d, n);
 }
 
 /* All of it: a write does not return half done unless there is an error. */
@@ -266,13 +271,42 @@ write_all(struct desc *d, const char *p, size_t len, size_t *done)
 	return (ssize_t)*done;
 }
 
+/* The whole call. If it gets `done` the caller will be told of both. */
+static ssize_t
+write_call(int fd, const void *buf, size_t len, size_t *done)
+{
+	struct desc *d;
+	size_t mine = 0;
+	ssize_t n;
+
+	follow_give();
+	checkpoint();
+	n = desc_enter(fd, &d);
+	if (likely(!n)) {
+		n = write_all(d, buf, len, &mine);
+		if (unlikely(n < 0 && mine && !done)) {
+			fdio_keep(d, DIR_OUT, n);
+			n = (ssize_t)mine;
+		}
+		desc_leave(d);
+	}
+	if (done)
+		*done = mine;
+	return follow_wrote(n);
+}
+
 public ssize_t
 weft_write(int fd, const void *buf, size_t len)
 {
-	size_t done;
-	ssize_t n = weft_write_full(fd, buf, len, &done);
+	return write_call(fd, buf, len, NULL);
+}
 
-	return n < 0 && done ? (ssize_t)done : n;
+public ssize_t
+weft_write_full(int fd, const void *buf, size_t len, size_t *done)
+{
+	size_t mine;
+
+	return write_call(fd, buf, len, done ? done : &mine);
 }
 
 static long
@@ -314,7 +348,7 @@ try_writev(struct desc *d, void *arg)
 	}
 	n = syscall6(SYS_sendmsg, d->fd, (long)&m,
 	    MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0, 0);
-	return n != -ENOTSOCK ? n : not_a_socket(d);
+	return n >= 0 ? n : no_bytes(d, n);
 }
 
 /* What is left of them after n bytes; *part is a changed copy of the first. */
@@ -352,6 +386,8 @@ writev_all(struct desc *d, struct vec v)
 		n = fdio_loop(d, DIR_OUT, try_writev, &v, 0);
 		total += n > 0 ? n : 0;
 	}
+	if (unlikely(n < 0 && total > 0))
+		fdio_keep(d, DIR_OUT, n);
 	return total;
 }
 
@@ -374,28 +410,7 @@ weft_writev(int fd, const struct iovec *iov, int n)
 	return follow_wrote(r);
 }
 
-/* ---- all of it ---- */
-
-public ssize_t
-weft_write_full(int fd, const void *buf, size_t len, size_t *done)
-{
-	struct desc *d;
-	size_t mine;
-	ssize_t n;
-
-	follow_give();
-	checkpoint();
-	n = desc_enter(fd, &d);
-	if (unlikely(n)) {
-		mine = 0;
-	} else {
-		n = write_all(d, buf, len, &mine);
-		desc_leave(d);
-	}
-	if (done)
-		*done = mine;
-	return follow_wrote(n);
-}
+/* ---- reading all of it ---- */
 
 /* Up to the end, within one call: nobody else gets the number meanwhile. */
 static ssize_t
