@@ -20,6 +20,14 @@
  * back from one of these calls, or else, by whoever waits for it, within some
  * seconds: who waits gets -EBADF, or tries anew on what has that number now.
  * (What a plain thread has closed while no goroutine runs is noticed later.)
+ * If it was non-blocking, and what has its number now is not, a call may block
+ * its thread before that, and no deadline ends it.
+ *
+ * Who reads what another one has written comes after him, with all that he did
+ * before; so does who accepts after who connects, and who finds the end after
+ * who closes or shuts down. So memory can be handed over with a byte.
+ * ThreadSanitizer is told so of these calls among each other, but knows nothing
+ * of one of them and one of libc's.
  *
  * On other threads the calls block the thread, in the same way; while no
  * runtime is running they do not notice a weft_close.
@@ -41,6 +49,12 @@ extern "C" {
 
 /* ---- reading and writing ----------------------------------------------- */
 
+/*
+ * A write waits until all is written. If there is an error after some bytes it
+ * gives how many, and the next call gives the error, if it is still there. That
+ * a connection has died is kept for the next call that would give -EPIPE, or 0
+ * for the end.
+ */
 ssize_t weft_read(int fd, void *buf, size_t len);
 ssize_t weft_write(int fd, const void *buf, size_t len);
 ssize_t weft_readv(int fd, const struct iovec *iov, int n);
@@ -51,22 +65,25 @@ ssize_t weft_pwrite(int fd, const void *buf, size_t len, off_t at);
 
 /*
  * All of it. read_full gives less only at the end of the file; if there is an
- * error after some bytes, *done (if not NULL) says how many.
+ * error after some bytes it is the result, and *done (if not NULL) says how
+ * many.
  */
 ssize_t weft_read_full(int fd, void *buf, size_t len, size_t *done);
 ssize_t weft_write_full(int fd, const void *buf, size_t len, size_t *done);
 
 /*
  * From descriptor to descriptor, in the kernel. sendfile: from a file. splice:
- * one of the two is a pipe. copy: until the end of `from`, or max bytes, of any
- * kinds; if there is an error after some bytes, it gives how many.
+ * one of the two is a pipe. copy: until the end of `from`, or max bytes
+ * (INT64_MAX: no limit; 0 or less: nothing), of any kinds; if there is an error
+ * after some bytes, it gives how many were written, as weft_write. What it has
+ * read and could not write may be lost.
  */
 ssize_t weft_sendfile(int to, int from, off_t *at, size_t len);
 ssize_t weft_splice(int from, off_t *from_at, int to, off_t *to_at,
     size_t len, unsigned flags);
 int64_t weft_copy(int to, int from, int64_t max);
 
-/* Opening may block (a FIFO, a far file system). */
+/* Opening may block (a FIFO, a far file system). Always with O_CLOEXEC. */
 int weft_open(const char *path, int flags, mode_t mode);
 int weft_fsync(int fd);
 int weft_close(int fd);
@@ -83,7 +100,11 @@ int weft_wait_writable(int fd);
 
 /* ---- sockets ----------------------------------------------------------- */
 
-/* recv(2) and send(2); the short names are those of channels. */
+/*
+ * recv(2) and send(2); the short names are those of channels. On a stream the
+ * calls that send may send less than all, once there is room for any: use
+ * weft_write for all of it.
+ */
 ssize_t weft_sock_recv(int fd, void *buf, size_t len, int flags);
 ssize_t weft_sock_send(int fd, const void *buf, size_t len, int flags);
 ssize_t weft_recvfrom(int fd, void *buf, size_t len, int flags,
@@ -96,7 +117,8 @@ ssize_t weft_sendmsg(int fd, const struct msghdr *msg, int flags);
 /*
  * The new descriptor is non-blocking and closed by exec. If the process has no
  * descriptor left it waits until one may be free, and tries again (for at most
- * as long as the read deadline says); the connection stays in the queue.
+ * as long as the read deadline says, or until it is closed); the connection
+ * stays in the queue.
  */
 int weft_accept(int fd, struct sockaddr *from, unsigned *from_len);
 int weft_connect(int fd, const struct sockaddr *to, unsigned to_len);
@@ -108,7 +130,9 @@ int weft_shutdown(int fd, int how);
  * From `when` on (weft_in(ns)) calls in that direction give -ETIMEDOUT, those
  * that wait already too; none does so earlier. WEFT_NEVER removes it. It
  * belongs to the descriptor and holds until it is changed. 0 or -EBADF. For
- * what the kernel cannot wait for it has no effect.
+ * what the kernel cannot wait for it has no effect. A write to a blocking
+ * terminal, once begun, is not ended by it, nor by weft_close, before the
+ * terminal has taken the next 4096 bytes.
  */
 int weft_set_deadline(int fd, int64_t when);
 int weft_set_read_deadline(int fd, int64_t when);
@@ -154,6 +178,10 @@ weft_opt_readable_(weft_opt opt, int fd)
  *
  * A call that fails has lost nothing: after -ETIMEDOUT, say, the next one goes
  * on with all that had come.
+ *
+ * Between two reads it does not hold the number: if that is closed meanwhile
+ * the next one fails, or reads what has the number then. So end who reads with
+ * weft_shutdown or a deadline, and close when he is done.
  */
 typedef struct weft_reader {
 	int fd;
