@@ -139,12 +139,42 @@ still_file(struct desc *d)
 	a_add_relaxed(&desc_counts.repaired, 1);
 }
 
+/*
+ * Counted. 0: its kind is known; else it is not counted any more. -EBADF if
+ * refs has one of the bits `not`.
+ */
+static int
+get_to_know(struct desc *d, uint32_t not, struct desc **out)
+{
+	/* There may be no descriptor left for it: a socket does not need it
+	 * before somebody waits. */
+	int err = netpoll_start();
+
+	if (unlikely(err) && socket_kind(d->fd) >= 0)
+		err = 0;
+	hard_pause();
+	lock_take(&d->lock);
+	/* Who closes it meanwhile may not see that it was made known to the
+	 * poller, by the tag of its next life. A number that was free may
+	 * be the poller's since above. */
+	if (a_load_relaxed(&d->refs) & not)
+		err = -EBADF;
+	if (!err && a_load_relaxed(&d->kind) == KIND_FILE)
+		still_file(d);
+	if (!err && a_load_relaxed(&d->kind) == KIND_UNKNOWN)
+		err = examine(d);
+	lock_drop(&d->lock);
+	if (err)
+		desc_leave(d);
+	else
+		*out = d;
+	return err;
+}
+
 /* d is counted already, or NULL: has no record yet. */
 cold int
 desc_enter_slow(int fd, struct desc *d, struct desc **out)
 {
-	int err = 0;
-
 	if (fd < 0)
 		return -EBADF;
 	if (!d) {
@@ -158,27 +188,22 @@ desc_enter_slow(int fd, struct desc *d, struct desc **out)
 		desc_leave(d);
 		return -EBADF;
 	}
-	/* There may be no descriptor left for it: a socket does not need it
-	 * before somebody waits. */
-	err = netpoll_start();
-	if (unlikely(err) && socket_kind(fd) >= 0)
-		err = 0;
-	hard_pause();
-	lock_take(&d->lock);
-	/* Who closes it meanwhile may not see that it was made known to the
-	 * poller, by the tag of its next life. */
-	if (a_load_relaxed(&d->refs) & CLOSING)
-		err = -EBADF;
-	if (!err && a_load_relaxed(&d->kind) == KIND_FILE)
-		still_file(d);
-	if (!err && a_load_relaxed(&d->kind) == KIND_UNKNOWN)
-		err = examine(d);
-	lock_drop(&d->lock);
-	if (err)
+	return get_to_know(d, CLOSING | OWN, out);
+}
+
+int
+desc_enter_own(int fd, struct desc **out)
+{
+	struct desc *d = desc_at(fd);
+
+	if (!d)
+		return -EBADF;
+	/* pairs with desc_leave */
+	if (!(a_add_acqrel(&d->refs, 1) & OWN)) {
 		desc_leave(d);
-	else
-		*out = d;
-	return err;
+		return -EBADF;
+	}
+	return get_to_know(d, CLOSING, out);
 }
 
 void
@@ -238,6 +263,8 @@ desc_event(uint64_t tag, uint32_t what, struct glist *woken)
 {
 	struct desc *d = desc_at((int)(uint32_t)tag);
 
+	if (unlikely(!d))
+		return;		/* not of our poller: see os_poller_check */
 	lock_take(&d->lock);
 	if (a_load_relaxed(&d->gen) != (uint32_t)(tag >> 32)) {
 		lock_drop(&d->lock);

@@ -27,6 +27,10 @@
  * sets CLOSING, wakes all, and the last user closes the number: so the kernel
  * does not give it to somebody else while an old call may still use it.
  *
+ * Own ones. Some numbers are the runtime's: the poller's, and those by which
+ * it waits for signals and children. These have OWN in `refs`, and calls of the
+ * program are refused them; it uses them by desc_enter_own.
+ *
  * Tags. Each time a number is closed its `gen` grows; events carry the gen that
  * the descriptor was registered with. One of an old gen is dropped.
  */
@@ -53,6 +57,7 @@ enum dir { DIR_IN, DIR_OUT, DIRS };
 enum { DRAINED = 1, EVENT = 2 };	/* of a readiness word */
 #define CLOSING 0x80000000u		/* of refs: weft_close was called, */
 #define CLOSED 0x40000000u		/* ... and the last user is at it */
+#define OWN 0x20000000u			/* the runtime's own: see below */
 enum {					/* of flags */
 	ODD = 1,		/* hung up, or urgent data: a short read does
 				 * not mean that it is drained */
@@ -71,7 +76,7 @@ struct desc {
 	struct lock lock;
 
 	/* any thread, atomic */
-	a32 refs;		/* calls that use it, and CLOSING */
+	a32 refs;		/* calls that use it, and CLOSING, OWN */
 	a32 ready[DIRS];	/* events counted, and DRAINED */
 
 	/* written under lock, atomic */
@@ -132,6 +137,8 @@ uint32_t desc_numbers(void);
 /* ---- a call ---- */
 
 int desc_enter_slow(int fd, struct desc *d, struct desc **out);
+/* The same for one that is the runtime's own; -EBADF if it is not. */
+int desc_enter_own(int fd, struct desc **out);
 int desc_last(struct desc *d);
 
 /*
@@ -149,7 +156,7 @@ desc_enter(int fd, struct desc **out)
 
 		/* pairs with examine; a file is looked at again, see
 		 * still_file, and UNKNOWN - 1 is large */
-		if (likely(!(refs & CLOSING) &&
+		if (likely(!(refs & (CLOSING | OWN)) &&
 		    (uint8_t)(a_load_acq(&d->kind) - 1) < KIND_FILE - 1)) {
 			*out = d;
 			return 0;
@@ -223,6 +230,9 @@ void desc_flag(struct desc *d, unsigned flag);
 int desc_renew(struct desc *d);
 
 int desc_close(int fd);
+/* It shall be the runtime's own no longer: to be closed. (desc_own is in
+ * netpoll.h.) */
+void desc_disown(int fd);
 /* The kernel has just given us this number: nothing known of it holds. */
 void desc_fresh(int fd);
 

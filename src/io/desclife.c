@@ -8,8 +8,10 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "fatal.h"
 #include "fdcall.h"
 #include "hard.h"
+#include "netpoll.h"
 #include "os.h"
 #include "poller.h"
 #include "sched.h"
@@ -132,22 +134,39 @@ closed(int result)
 	return result == -EINTR ? 0 : result;
 }
 
+/*
+ * Counted. Sets CLOSING: true if it is us who does, and neither somebody else
+ * has nor it is the runtime's own.
+ */
+static bool
+claim_close(struct desc *d)
+{
+	uint32_t refs;
+
+	for (;;) {
+		refs = a_load_relaxed(&d->refs);
+		if (refs & CLOSED && desc_settled(d))
+			continue;
+		if (refs & (CLOSING | OWN))
+			return false;
+		/* relaxed: who waits looks under the lock, which is taken
+		 * next */
+		if (a_cas_relaxed(&d->refs, refs, refs | CLOSING))
+			return true;
+	}
+}
+
 int
 desc_close(int fd)
 {
 	struct glist woken = {0};
 	struct desc *d = fd < 0 ? NULL : desc_at(fd);
-	uint32_t refs;
 	int result, last;
 
 	if (!d)
 		return closed((int)fd_close(fd));
 	a_add_acqrel(&d->refs, 1);		/* pairs with desc_leave */
-	/* relaxed: who waits looks under the lock, which we take next */
-	do
-		refs = a_or_relaxed(&d->refs, CLOSING);
-	while (refs & CLOSED && desc_settled(d));
-	if (refs & CLOSING) {
+	if (!claim_close(d)) {
 		desc_leave(d);
 		return -EBADF;
 	}
@@ -177,8 +196,11 @@ desc_fresh(int fd)
 
 	/* relaxed: the kernel's lock, under which it was closed and opened */
 	if (!d || likely(a_load_relaxed(&d->kind) == KIND_UNKNOWN &&
-	    !(a_load_relaxed(&d->refs) & CLOSED)))
+	    !(a_load_relaxed(&d->refs) & (CLOSED | OWN))))
 		return;
+	if (a_load_relaxed(&d->refs) & OWN)
+		fatal("descriptor %d is weft's own, and the program has "
+		    "closed it", fd);
 	lock_take(&d->lock);
 	if (a_load_relaxed(&d->refs) & CLOSED)
 		give_back(d, a_load_relaxed(&d->gen));
@@ -188,4 +210,28 @@ desc_fresh(int fd)
 	forget_all(d);
 	lock_drop(&d->lock);
 	sched_ready_list(&woken);
+}
+
+/* ---- the runtime's own ---- */
+
+int
+desc_own(int fd)
+{
+	struct desc *d = desc_at(fd);
+
+	if (!d)
+		d = desc_make(fd);
+	else
+		desc_fresh(fd);
+	if (!d)
+		return -ENOMEM;
+	/* relaxed: who comes before that is who has it by mistake */
+	a_or_relaxed(&d->refs, OWN);
+	return 0;
+}
+
+void
+desc_disown(int fd)
+{
+	a_and_relaxed(&desc_at(fd)->refs, ~OWN);
 }

@@ -3,6 +3,10 @@
  * The poller on epoll. The break is an eventfd in the set, edge triggered:
  * each write to it is an event, so nobody needs to read it.
  *
+ * Both are put aside (see aside.c). A program that closes them all the same
+ * is told so, and dies: who sleeps here could not be woken any more, and to
+ * begin anew is not possible while somebody sleeps in the old one.
+ *
  * epoll_pwait2 (Linux 5.11) takes nanoseconds. Without it timeouts are rounded
  * up to milliseconds: late, never early.
  */
@@ -13,8 +17,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "fatal.h"
+#include "fdcall.h"
 #include "os.h"
-#include "rawcall.h"
 
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441
@@ -26,7 +31,8 @@
 enum {
 	EFD_FLAGS = 02000000 | 04000,	/* EFD_CLOEXEC | EFD_NONBLOCK */
 	WATCHED = (int)(EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI),
-	MS_MAX = 1000 * 1000
+	MS_MAX = 1000 * 1000,
+	MOMENT_NS = 300 * 1000 * 1000
 };
 
 /* constant after os_poller_open; -1: not open, of which no call is harmed */
@@ -35,7 +41,7 @@ static long epoll_fd = -1, break_fd = -1;
 static a32 no_pwait2;		/* the kernel refused it once */
 
 static int
-control(int op, int fd, uint64_t tag)
+control_raw(int op, int fd, uint64_t tag)
 {
 	struct epoll_event e = { .events = (uint32_t)WATCHED | EPOLLET };
 
@@ -43,11 +49,38 @@ control(int op, int fd, uint64_t tag)
 	return (int)syscall6(SYS_epoll_ctl, epoll_fd, op, fd, (long)&e, 0, 0);
 }
 
+/*
+ * The eventfd is in the set, so if it cannot be added both are what they were;
+ * and nothing changes. Who closes all he has may be about to exec: he has a
+ * moment for that.
+ */
+void
+os_poller_check(void)
+{
+	if (likely(control_raw(EPOLL_CTL_ADD, (int)break_fd, BREAK_TAG) ==
+	    -EEXIST))
+		return;
+	os_sleep_ns(MOMENT_NS);
+	fatal("descriptors %ld and %ld are weft's own, and the program has "
+	    "closed one of them", epoll_fd, break_fd);
+}
+
+/* These are not said of a number that was just looked at; seldom otherwise. */
+static int
+control(int op, int fd, uint64_t tag)
+{
+	int err = control_raw(op, fd, tag);
+
+	if (unlikely(err == -EBADF || err == -EINVAL) && epoll_fd >= 0)
+		os_poller_check();
+	return err;
+}
+
 static void
 shut(long *fd)
 {
 	if (*fd >= 0)
-		syscall6(SYS_close, *fd, 0, 0, 0, 0, 0);
+		fd_close((int)*fd);
 	*fd = -1;
 }
 
@@ -56,12 +89,14 @@ os_poller_open(void)
 {
 	int err;
 
-	epoll_fd = syscall6(SYS_epoll_create1, EPOLL_CLOEXEC, 0, 0, 0, 0, 0);
+	epoll_fd = os_fd_aside(syscall6(SYS_epoll_create1, EPOLL_CLOEXEC, 0, 0,
+	    0, 0, 0));
 	if (epoll_fd < 0)
 		return (int)epoll_fd;
-	break_fd = syscall6(SYS_eventfd2, 0, EFD_FLAGS, 0, 0, 0, 0);
+	break_fd = os_fd_aside(syscall6(SYS_eventfd2, 0, EFD_FLAGS, 0, 0, 0,
+	    0));
 	err = break_fd < 0 ? (int)break_fd :
-	    control(EPOLL_CTL_ADD, (int)break_fd, BREAK_TAG);
+	    control_raw(EPOLL_CTL_ADD, (int)break_fd, BREAK_TAG);
 	if (err)
 		os_poller_close();
 	return err;
@@ -72,6 +107,13 @@ os_poller_close(void)
 {
 	shut(&break_fd);
 	shut(&epoll_fd);
+}
+
+void
+os_poller_numbers(int fd[2])
+{
+	fd[0] = (int)epoll_fd;
+	fd[1] = (int)break_fd;
 }
 
 int
@@ -162,6 +204,8 @@ os_poller_wait(struct poller_event *out, int64_t timeout_ns, bool *broken)
 	long got = wait_ns(ev, timeout_ns);
 	int n = 0;
 
+	if (unlikely(got < 0 && got != -EINTR))
+		os_poller_check();
 	*broken = false;
 	for (long i = 0; i < got; i++) {
 		if (ev[i].data.u64 == BREAK_TAG) {
@@ -179,5 +223,6 @@ os_poller_break(void)
 {
 	uint64_t one = 1;
 
-	syscall6(SYS_write, break_fd, (long)&one, sizeof one, 0, 0, 0);
+	if (unlikely(fd_write((int)break_fd, &one, sizeof one) != sizeof one))
+		os_poller_check();
 }

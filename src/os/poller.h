@@ -36,6 +36,14 @@ int os_poller_open(void);
  */
 void os_poller_close(void);
 
+/* While it is open: the numbers of its own descriptors. */
+void os_poller_numbers(int fd[2]);
+/*
+ * Does not return if the program has closed one of these. The calls below find
+ * out as well, unless it is somebody else's number by now.
+ */
+void os_poller_check(void);
+
 /*
  * From now on changes of fd are reported, both directions; if it is ready
  * already that is the first one. Any tag but POLLER_BREAK. 0; -EPERM: nothing

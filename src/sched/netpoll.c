@@ -59,6 +59,17 @@ struct netpoll netpoll;
 static struct lock once = LOCK_INIT(RANK_POLLER);
 static bool forked;		/* there is no scheduler, and nobody watches */
 
+/* No lock held: these have one each. */
+static void
+own_numbers(void)
+{
+	int own[2];
+
+	os_poller_numbers(own);
+	desc_own(own[0]);
+	desc_own(own[1]);
+}
+
 /*
  * Somebody may sleep on its note already, as the watcher of a timer that is far
  * away.
@@ -66,6 +77,7 @@ static bool forked;		/* there is no scheduler, and nobody watches */
 int
 netpoll_start(void)
 {
+	bool opened = false;
 	int err = 0;
 
 	if (netpoll_on())
@@ -73,11 +85,14 @@ netpoll_start(void)
 	lock_take(&once);
 	if (!netpoll_on()) {
 		err = os_poller_open();
-		if (!err)
+		opened = !err;
+		if (opened)
 			/* sc: pairs with doze: it knows, or hears of it next */
 			a_store_sc(&netpoll.on, 1);
 	}
 	lock_drop(&once);
+	if (opened)
+		own_numbers();
 	hard_pause();
 	if (!err && !forked)
 		alarm_rewatch();
@@ -172,6 +187,7 @@ netpoll_verify(void)
 	struct glist woken = {0};
 	bool more;
 
+	os_poller_check();
 	a_add_sc(&netpoll.firing, 1);	/* sc: pairs with netpoll_awaited */
 	a_store_relaxed(&netpoll.unverified, 0);
 	/* Who waits queues first and looks second: it sees this, or we see

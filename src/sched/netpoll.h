@@ -102,6 +102,12 @@ void netpoll_poke(struct note *n);
 
 /* ---- io/desc.c, by name: what only descriptors know ---- */
 
+/*
+ * This number is the runtime's own, and just made: calls of the program are
+ * refused it. 0; -ENOMEM: they are not. No lock held.
+ */
+int desc_own(int fd);
+
 /* An event: who waits for it is added to the list. No lock held. */
 void desc_event(uint64_t tag, uint32_t what, struct glist *woken);
 /* Does anybody wait for a descriptor? Any thread. */
