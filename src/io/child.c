@@ -30,8 +30,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "desc.h"
-#include "fdcall.h"
+#include "fdio.h"
+#include "netpoll.h"
+#include "os.h"
 #include "weft.h"
 
 enum {
@@ -237,6 +238,19 @@ spawn(void *arg)
 	return (void *)(intptr_t)err;
 }
 
+/* -errno if there is none. */
+static int
+open_pidfd(pid_t pid)
+{
+	int fd = (int)os_fd_aside(syscall6(NR_PIDFD_OPEN, pid, 0, 0, 0, 0, 0));
+
+	if (fd >= 0 && desc_own(fd) != 0) {
+		fd_close(fd);
+		fd = -ENOMEM;
+	}
+	return fd;
+}
+
 public int
 weft_process_start(weft_process *p, char *const argv[],
     const weft_process_opt *opt)
@@ -262,10 +276,7 @@ weft_process_start(weft_process *p, char *const argv[],
 	p->out = b.ours[1];
 	p->err = b.ours[2];
 	p->state_ = RUNS;
-	p->pidfd_ = move_up((int)syscall6(NR_PIDFD_OPEN, b.pid, 0, 0, 0, 0,
-	    0));
-	if (p->pidfd_ >= 0)
-		desc_fresh(p->pidfd_);
+	p->pidfd_ = open_pidfd(b.pid);
 	return 0;
 }
 
@@ -293,10 +304,26 @@ wait_id(int type, int id, siginfo_t *si, int how)
 	return err;
 }
 
+/* Mutex held: the pidfd, if there is one. `ours`: it is still what it was. */
+static void
+close_pidfd(weft_process *p, bool ours)
+{
+	int fd = p->pidfd_;
+
+	p->pidfd_ = -1;
+	if (fd < 0)
+		return;
+	desc_disown(fd);
+	if (ours)
+		desc_close(fd);
+	else
+		desc_fresh(fd);
+}
+
 /*
  * Mutex held. Lets the kernel forget it if it has ended. By its number too
- * (Linux 5.3 can wait for a pidfd with poll only): as nobody else was to wait
- * for it the number is still its own.
+ * (Linux 5.3 can wait for a pidfd with poll only; or the program has closed
+ * it): as nobody else was to wait for it the number is still its own.
  */
 static void
 reap(weft_process *p)
@@ -306,16 +333,16 @@ reap(weft_process *p)
 
 	if (p->pidfd_ >= 0)
 		err = wait_id(ID_PIDFD, p->pidfd_, &si, WNOHANG);
-	if (err == -EINVAL)
+	if (err == -EBADF)
+		close_pidfd(p, false);
+	if (err == -EINVAL || err == -EBADF)
 		err = wait_id(P_PID, p->pid, &si, WNOHANG);
 	if (err == 0 && si.si_pid == 0)
 		return;
 	p->state_ = err ? -ECHILD : ENDED;
 	if (!err)
 		p->status_ = status_of(&si);
-	if (p->pidfd_ >= 0)
-		weft_close(p->pidfd_);
-	p->pidfd_ = -1;
+	close_pidfd(p, true);
 }
 
 /* How it ended: 0 and its status, -ECHILD, or -EAGAIN if it has not. */
@@ -363,15 +390,36 @@ wait_plainly(weft_process *p, int64_t when, int64_t *nap_ns)
 	return 0;
 }
 
+static long
+try_end(struct desc *d, void *unused)
+{
+	(void)unused;
+	return fdio_ready_now(d, DIR_IN) ? 0 : -EAGAIN;
+}
+
+/* Under the mutex: who closes it then does so when we have left it. */
+static int
+enter_pidfd(weft_process *p, struct desc **d)
+{
+	int err;
+
+	weft_mutex_lock(&p->mutex_);
+	err = p->pidfd_ < 0 ? -EBADF : desc_enter_own(p->pidfd_, d);
+	weft_mutex_unlock(&p->mutex_);
+	return err;
+}
+
 /* The same with it. */
 static int
 wait_for_end(weft_process *p, int64_t when, int64_t *nap_ns)
 {
-	int err = -EBADF;
+	struct desc *d;
+	int err = enter_pidfd(p, &d);
 
-	if (p->pidfd_ >= 0) {
-		weft_set_read_deadline(p->pidfd_, when);
-		err = weft_wait_readable(p->pidfd_);
+	if (!err) {
+		desc_set_deadline(d, DIR_IN, when);
+		err = (int)fdio_loop(d, DIR_IN, try_end, NULL, 0);
+		desc_leave(d);
 	}
 	if (err == 0 || err == -ETIMEDOUT)
 		return err;
@@ -398,7 +446,7 @@ weft_process_wait(weft_process *p, int *status)
 public int
 weft_process_kill(weft_process *p, int sig)
 {
-	long err;
+	long err = -EBADF;
 
 	weft_mutex_lock(&p->mutex_);
 	if (p->state_ != RUNS || p->pid <= 0)
@@ -406,7 +454,7 @@ weft_process_kill(weft_process *p, int sig)
 	else if (p->pidfd_ >= 0)
 		err = syscall6(NR_PIDFD_SEND_SIGNAL, p->pidfd_, sig, 0, 0, 0,
 		    0);
-	else
+	if (err == -EBADF)
 		err = syscall6(SYS_kill, p->pid, sig, 0, 0, 0, 0);
 	weft_mutex_unlock(&p->mutex_);
 	return (int)err;

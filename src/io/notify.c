@@ -42,9 +42,11 @@
 #include <sys/eventfd.h>
 
 #include "chan.h"
-#include "desc.h"
-#include "fdcall.h"
+#include "fatal.h"
+#include "fdio.h"
 #include "hard.h"
+#include "netpoll.h"
+#include "os.h"
 #include "preempt.h"
 #include "sanitize.h"
 #include "sched.h"
@@ -277,14 +279,39 @@ go_on(void)
  * The goroutine. If a program closes descriptors that are not its own, ours
  * among them, its signals come late.
  */
+static long
+try_read(struct desc *d, void *times)
+{
+	return fd_read(d->fd, times, sizeof(uint64_t));
+}
+
+/* Waits until a handler has written: 0 or -errno. */
+static long
+heard(void)
+{
+	struct desc *d;
+	uint64_t times;
+	long n = desc_enter_own(table.fd, &d);
+
+	if (n)
+		return n;
+	n = fdio_loop(d, DIR_IN, try_read, &times, 0);
+	desc_leave(d);
+	return n < 0 ? n : 0;
+}
+
+/* There may be no descriptor for the poller, or no memory, for a while. */
 static void
 serve(void *arg)
 {
-	uint64_t times;
-
 	(void)arg;
 	do {
-		if (weft_read(table.fd, &times, sizeof times) < 0)
+		long err = heard();
+
+		if (err == -EBADF || err == -EINVAL)
+			fatal("descriptor %d is weft's own, for signals, and "
+			    "the program has closed it", table.fd);
+		if (err)
 			weft_sleep(NAP_MS * WEFT_MS);
 	} while (go_on());
 }
@@ -323,13 +350,19 @@ static int
 open_table(void)
 {
 	long fd;
+	int err;
 
 	if (table.open)
 		return 0;
-	fd = syscall6(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK, 0, 0, 0, 0);
+	fd = os_fd_aside(syscall6(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK,
+	    0, 0, 0, 0));
 	if (fd < 0)
 		return (int)fd;
-	desc_fresh((int)fd);
+	err = desc_own((int)fd);
+	if (err) {
+		fd_close((int)fd);
+		return err;
+	}
 	table.fd = (int)fd;
 	table.pid = process_id();
 	table.open = true;
