@@ -15,7 +15,9 @@
  * SIGPIPE. Several goroutines may use one descriptor, also in one direction.
  *
  * Close with weft_close what others may be using: it ends their waits, with
- * -EBADF, and the number is not given away before they have returned. A
+ * -EBADF, and the number is not given away before they have returned; the last
+ * of them closes it. (It does not end, or wait for, what others are reading
+ * from or writing to a file.) Descriptors of weft's own give -EBADF. A
  * descriptor that was closed with close(2) is noticed when its number comes
  * back from one of these calls, or else, by whoever waits for it, within some
  * seconds: who waits gets -EBADF, or tries anew on what has that number now.
