@@ -3,7 +3,6 @@
 #ifndef SOCKETS_H
 #define SOCKETS_H
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,21 +11,8 @@
 
 #include <weft.h>
 
+#include "fds.h"
 #include "t.h"
-
-/* Descriptors that are open, but the one that looks. */
-__attribute__((__unused__)) static int
-open_fds(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int n = 0;
-
-	while (d && readdir(d))
-		n++;
-	if (d)
-		closedir(d);
-	return n - 3;		/* ".", ".." and its own */
-}
 
 /*
  * The library's own descriptors are made with the first call, so that what is
@@ -45,7 +31,7 @@ open_fds_before(void)
 	EQ(weft_read(fd[1], &c, 1), -ETIMEDOUT);
 	weft_close(fd[0]);
 	weft_close(fd[1]);
-	return open_fds();
+	return count_fds();
 }
 
 /* All goroutines but the caller have ended: those that were on the way out. */

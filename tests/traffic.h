@@ -8,7 +8,6 @@
 #define TRAFFIC_H
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -22,6 +21,7 @@
 
 #include <weft.h>
 
+#include "fds.h"
 #include "t.h"
 
 /* What a test cannot go on without. */
@@ -170,21 +170,6 @@ await_waiting(int64_t n)
 {
 	while (io_now().waiting < n)
 		weft_sleep(100 * WEFT_US);
-}
-
-/* Descriptors of this process. */
-static inline int
-count_fds(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	struct dirent *e;
-	int n = -1;		/* that of the folder itself */
-
-	while (d && (e = readdir(d)))
-		n += e->d_name[0] != '.';
-	if (d)
-		closedir(d);
-	return n;
 }
 
 static inline void

@@ -57,7 +57,7 @@ enum dir { DIR_IN, DIR_OUT, DIRS };
 enum { DRAINED = 1, EVENT = 2 };	/* of a readiness word */
 #define CLOSING 0x80000000u		/* of refs: weft_close was called, */
 #define CLOSED 0x40000000u		/* ... and the last user is at it */
-#define OWN 0x20000000u			/* the runtime's own: see below */
+#define OWN 0x20000000u			/* the runtime's own: see above */
 enum {					/* of flags */
 	ODD = 1,		/* hung up, or urgent data: a short read does
 				 * not mean that it is drained */

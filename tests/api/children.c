@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Child processes: how they start, what they have, how they end. */
 #define _GNU_SOURCE 1
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fds.h"
 #include "hogs.h"
 
 /* Literals are not const to exec. */
@@ -416,19 +416,6 @@ GTEST(has_no_more_descriptors, 1)
 	EQ(weft_close(other.err), 0);
 }
 
-static int
-open_here(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int n = 0;
-
-	while (d && readdir(d))
-		n++;
-	if (d)
-		closedir(d);
-	return n;
-}
-
 GTEST(none_are_left_open, 2)
 {
 	weft_process_opt piped = { .in = WEFT_FD_PIPE, .out = WEFT_FD_PIPE,
@@ -441,7 +428,7 @@ GTEST(none_are_left_open, 2)
 
 	/* What waiting needs is opened once. */
 	OK(is(says(ARGV("true"), (weft_process_opt){0}), ""));
-	before = open_here();
+	before = count_fds();
 	for (int i = 0; i < 5; i++) {
 		EQ(weft_process_start(&p, ARGV("true"), &piped), 0);
 		weft_close(p.in);
@@ -454,7 +441,7 @@ GTEST(none_are_left_open, 2)
 			EQ(weft_process_start(&p, ARGV("true"), &bad),
 			    -ENOENT);
 	}
-	EQ(open_here(), before);
+	EQ(count_fds(), before);
 	OK(childless());
 }
 

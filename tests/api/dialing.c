@@ -272,7 +272,7 @@ GTEST(old_numbers, 1)
 	OK(joined(a, b));
 	OK(joined(b, a));
 	close_all((int[]){ fd, a, b, s[0], s[1] }, 5);
-	EQ(open_fds(), before);
+	EQ(count_fds(), before);
 }
 
 /* ---- options ---- */
@@ -322,7 +322,7 @@ GTEST(bad_addresses, 1)
 	EQ(weft_local_port(-1), -EBADF);
 	EQ(errno, PEEK_ERRNO);
 	wait_alone();
-	EQ(open_fds(), before);
+	EQ(count_fds(), before);
 }
 
 static void
@@ -346,7 +346,7 @@ GTEST(refused_by_all, 2)
 	for (int i = 0; i < 10; i++)
 		refused();
 	wait_alone();
-	EQ(open_fds(), before);
+	EQ(count_fds(), before);
 }
 
 TEST(refused_without_a_runtime) { refused(); }
@@ -366,7 +366,7 @@ GTEST(unknown_name, 1)
 	else
 		wait_alone();	/* else it may go on for long */
 	if (r != -ETIMEDOUT)
-		EQ(open_fds(), before);
+		EQ(count_fds(), before);
 }
 
 GTEST(service_by_name, 1)
@@ -404,7 +404,7 @@ GTEST(in_time, 2)
 	given_up(at(fd));
 	close_all(held, n);
 	weft_close(fd);
-	EQ(open_fds(), before);
+	EQ(count_fds(), before);
 }
 
 TEST(in_time_without_a_runtime)
@@ -467,7 +467,7 @@ by_context(void)
 	close_all(held, n);
 	weft_close(fd);
 	wait_alone();
-	EQ(open_fds(), before);
+	EQ(count_fds(), before);
 }
 
 ON_ALL(by_context)
@@ -532,5 +532,5 @@ GTEST(many, 4)
 	weft_waitgroup_wait(&all);
 	weft_close(fd);
 	wait_alone();
-	EQ(open_fds(), before);
+	EQ(count_fds(), before);
 }

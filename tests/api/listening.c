@@ -110,7 +110,7 @@ GTEST(version_6_only, 1)
 	EQ(weft_listen_with("tcp", "127.0.0.1:0", .v6_only = true),
 	    -EAFNOSUPPORT);
 	wait_alone();
-	EQ(open_fds(), before);
+	EQ(count_fds(), before);
 }
 
 /* The two versions of a port can have different owners. */
@@ -181,7 +181,7 @@ GTEST(which_addresses, 2)
 
 	addresses();
 	wait_alone();
-	EQ(open_fds(), before);
+	EQ(count_fds(), before);
 }
 
 TEST(which_addresses_without_a_runtime) { addresses(); }

@@ -82,7 +82,7 @@ GTEST(there_and_back, 2)
 	int before = open_fds_before();
 
 	all_kinds();
-	EQ(open_fds(), before);
+	EQ(count_fds(), before);
 }
 
 TEST(there_and_back_without_a_runtime) { all_kinds(); }
@@ -124,7 +124,7 @@ GTEST(nothing_with_it, 1)
 	EQ(weft_recv_fd(s[1]), -EPIPE);
 	EQ(weft_send_fd(s[1], s[1]), -EPIPE);
 	weft_close(s[1]);
-	EQ(open_fds(), before);
+	EQ(count_fds(), before);
 }
 
 /* Those that nobody asked for do not stay open. */
@@ -137,7 +137,7 @@ GTEST(more_than_one, 1)
 	send_many(s[0], (int[]){ p[0], p[1], p[1] }, 3);
 	got = weft_recv_fd(s[1]);
 	OK(same_file(got, p[0]));
-	EQ(open_fds(), before + 5);
+	EQ(count_fds(), before + 5);
 	weft_close(got);
 	/* Beyond our room, too, and beside credentials. */
 	EQ(setsockopt(s[1], SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int)),
@@ -149,14 +149,14 @@ GTEST(more_than_one, 1)
 	OK(same_file(got, p[1]));
 	if (t_emulated())
 		t_skip("an emulator keeps those for itself");
-	EQ(open_fds(), before + 5);
+	EQ(count_fds(), before + 5);
 	weft_close(got);
 	EQ(weft_send_fd(s[0], p[0]), 0);
 	got = weft_recv_fd(s[1]);
 	OK(same_file(got, p[0]));
 	weft_close(got);
 	close_all((int[]){ s[0], s[1], p[0], p[1] }, 4);
-	EQ(open_fds(), before);
+	EQ(count_fds(), before);
 }
 
 GTEST(no_number_left, 1)

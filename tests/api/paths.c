@@ -100,7 +100,7 @@ GTEST(by_path_and_name, 2)
 
 	connections();
 	wait_alone();
-	EQ(open_fds(), before);
+	EQ(count_fds(), before);
 }
 
 TEST(by_path_and_name_without_a_runtime) { connections(); }
@@ -170,7 +170,7 @@ GTEST(nobody_there, 1)
 	    "0123456789012345678901234567890123456789012345678901234567890123"
 	    "0123456789012345678901234567890123456789"), -ENAMETOOLONG);
 	wait_alone();
-	EQ(open_fds(), before);
+	EQ(count_fds(), before);
 	clean_up();
 }
 
@@ -208,7 +208,7 @@ GTEST(old_ones_are_replaced, 1)
 		weft_close(fd);
 	}
 	wait_alone();
-	EQ(open_fds(), before);
+	EQ(count_fds(), before);
 	clean_up();
 }
 
@@ -266,7 +266,7 @@ GTEST(waiting_for_room, 2)
 	close_all(held, 3);
 	weft_close(fd);
 	wait_alone();
-	EQ(open_fds(), before);
+	EQ(count_fds(), before);
 	clean_up();
 }
 

@@ -222,7 +222,7 @@ GTEST(descriptors, 2)
 	    .until = until }), -ETIMEDOUT);
 	OK(weft_now() >= until);
 	clean_up();
-	EQ(open_fds(), before);
+	EQ(count_fds(), before);
 }
 
 /*
@@ -336,7 +336,7 @@ GTEST(cancelled_while_pending, 2)
 	came_to_good(dial("g", (weft_dial_opt){ .context = ctx }));
 	weft_context_release(ctx);
 	clean_up();
-	EQ(open_fds(), before);
+	EQ(count_fds(), before);
 }
 
 /* Without a runtime nobody can cancel meanwhile, but may have before. */
