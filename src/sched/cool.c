@@ -15,13 +15,20 @@
  * waited all the time, and is *claimed*:
  *
  *	the monitor			who wakes and resumes it
- *	1. hold |= CLAIM		1. state = RUNNABLE
- *	2. barrier on all threads	2. looks at hold: if CLAIM, waits
- *	3. looks at the state: if	   until it is gone (hold_resolve)
+ *	1. hold |= CLAIM: if it was	1. state = RUNNABLE
+ *	   not SEEN any more, 5		2. looks at hold: if not 0,
+ *	2. barrier on all threads	3. waits until CLAIM is gone
+ *	3. is it on any M's stack?	4. hold &= ~SEEN: if there was CLAIM, 3
+ *	4. looks at the state: if
  *	   WAITING, works on the stack
- *	4. hold &= ~CLAIM
+ *	5. hold &= ~CLAIM
  *
- * If 3 finds it WAITING, its 1 comes after our barrier and its 2 sees CLAIM.
+ * Of our 1 and its 4, both steps on one word, the later one sees the other: it
+ * was resumed before and is left out, or waits. (The look in its 3 alone would
+ * not do. It may be long ago when the goroutine runs: then that could run,
+ * come to wait again, and be on its way to leave its stack, all between our 3
+ * and our 4.) If there was no SEEN to be taken away, it was resumed before it
+ * was marked, and so before the barrier: 3 and 4 see it.
  *
  * WAITING alone does not mean that it is off its stack: a goroutine says so
  * before it leaves. So no M must have it as the one that it runs, or that has
@@ -29,6 +36,7 @@
  */
 #include "cool.h"
 
+#include "hard.h"
 #include "os.h"
 #include "sched.h"
 #include "slab.h"
@@ -54,12 +62,18 @@ struct batch {
 /* ---- cold stacks ---- */
 
 static void
+unclaim(struct g *gp)
+{
+	/* pairs with warm_up */
+	a_and_acqrel(&gp->hold, (uint8_t)~HOLD_CLAIM);
+}
+
+static void
 leave_out(struct batch *b, struct g *gp)
 {
 	for (uint32_t i = 0; i < b->n; i++)
 		if (b->g[i] == gp) {
-			/* pairs with warm_up */
-			a_and_acqrel(&gp->hold, (uint8_t)~HOLD_CLAIM);
+			unclaim(gp);
 			b->g[i] = b->g[--b->n];
 			return;
 		}
@@ -93,18 +107,28 @@ cool_one(struct g *gp)
 	}
 }
 
+/* Claims those that are still SEEN; the others leave the batch. */
+static void
+claim(struct batch *b)
+{
+	for (uint32_t i = b->n; i-- > 0; )
+		/* sc: pairs with warm_up, and with who looks at hold by the
+		 * barrier */
+		if (!(a_or_sc(&b->g[i]->hold, HOLD_CLAIM) & HOLD_SEEN))
+			leave_out(b, b->g[i]);
+}
+
 static void
 cool_batch(struct batch *b)
 {
-	for (uint32_t i = 0; i < b->n; i++)
-		/* sc: pairs with hold_resolve, by the barrier */
-		a_or_sc(&b->g[i]->hold, HOLD_CLAIM);
+	claim(b);
+	hard_pause();
 	os_barrier_all();
 	m_each(on_stack, b);
+	hard_pause();
 	for (uint32_t i = 0; i < b->n; i++) {
 		cool_one(b->g[i]);
-		/* pairs with warm_up */
-		a_and_acqrel(&b->g[i]->hold, (uint8_t)~HOLD_CLAIM);
+		unclaim(b->g[i]);
 	}
 	b->n = 0;
 }

@@ -17,6 +17,7 @@
  */
 #include "alarm.h"
 #include "fatal.h"
+#include "hard.h"
 #include "insn.h"
 #include "sched.h"
 
@@ -55,15 +56,22 @@ hand_over(struct m *mp, struct m *to)
 
 /*
  * The monitor gives pages of its stack back just now: that takes some
- * microseconds. Then what it noted is no longer true.
+ * microseconds. Then what it noted is no longer true. The step that says so
+ * may come after its claim, though the look before did not: then it has not
+ * heard of us, and we wait once more. (If it comes before, the claim finds
+ * nothing noted, and is none.)
  */
 static void
 warm_up(struct g *gp)
 {
-	/* pairs with cool_one: its work on the stack comes before ours */
-	while (a_load_acq(&gp->hold) & HOLD_CLAIM)
-		os_thread_yield();
-	a_and_relaxed(&gp->hold, (uint8_t)~(HOLD_SEEN | HOLD_COOLED));
+	uint8_t noted = HOLD_SEEN | HOLD_COOLED;
+
+	do {
+		/* both pair with unclaim: its work on the stack is done */
+		while (a_load_acq(&gp->hold) & HOLD_CLAIM)
+			os_thread_yield();
+		hard_pause();
+	} while (a_and_acqrel(&gp->hold, (uint8_t)~noted) & HOLD_CLAIM);
 }
 
 bool
