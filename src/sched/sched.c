@@ -506,6 +506,8 @@ sched_exit(void)
  * and wants the same kind of stack it takes this one, and starts right here:
  * no switch, and the stack is warm. Returns it, inside; otherwise does not
  * return. (A sanitizer wants to see every change of context, so not there.)
+ * Not if it is held: it may have waited before it began, for a descriptor, and
+ * the monitor be about to look for its stack.
  */
 static struct g *
 exit_into_next(void)
@@ -519,8 +521,8 @@ exit_into_next(void)
 	if (unlikely(!pp || gp->pins))
 		sched_exit();
 	next = pick_local(pp);
-	if (SAN_ON || !next || g_stack(next) || next->fenv || gp->fenv ||
-	    next->stack_class != gp->stack_class)
+	if (SAN_ON || !next || g_stack(next) || a_load_relaxed(&next->hold) ||
+	    next->fenv || gp->fenv || next->stack_class != gp->stack_class)
 		exit_to(mp, gp, next);
 	if (unlikely(gp->canary) && !stack_intact(g_stack(gp)))
 		die_of_overflow(gp);
