@@ -167,9 +167,10 @@ table_make(uint32_t id)
 		t = &refused;
 	/* sc: pairs with gather, as the mark that comes next does */
 	a_store_sc(&tables[id], t);
-	end = a_load_sc(&tables_end);	/* sc: the same */
-	while (end <= id && !a_cas_sc(&tables_end, end, id + 1))
-		end = a_load_relaxed(&tables_end);
+	/* sc: the same, also of an end that another one has just set */
+	do
+		end = a_load_sc(&tables_end);
+	while (end <= id && !a_cas_sc(&tables_end, end, id + 1));
 	return t;
 }
 
