@@ -102,7 +102,8 @@ look_at_import(struct inquiry *q, const Elf64_Sym *s)
 {
 	const char *name = module_string(q->m, s->st_name);
 
-	q->a->tables |= strncmp(name, "__ctype_", 8) == 0;
+	if (strncmp(name, "__ctype_", 8) == 0)
+		a_store_relaxed(&q->a->tables, true);
 	if (ELF64_ST_TYPE(s->st_info) == STT_TLS)
 		against(q, "  uses the thread-local variable ", name);
 	else if (!import_allowed(name) &&

@@ -19,6 +19,7 @@
 #ifndef AUDIT_H
 #define AUDIT_H
 
+#include "atomic.h"
 #include "module.h"
 
 enum { AUDIT_TEXT = 4096 };
@@ -27,8 +28,9 @@ enum { AUDIT_TEXT = 4096 };
 struct audit {
 	size_t len;		/* of text, without the NUL */
 	size_t omitted;		/* lines that had no room */
-	bool tables;		/* some module uses ctype's tables, to which
-				 * libc gives pointers in the thread */
+	abool tables;		/* some module uses ctype's tables, to which
+				 * libc gives pointers in the thread; read by
+				 * signal handlers while others are audited */
 	char text[AUDIT_TEXT];
 };
 

@@ -85,13 +85,16 @@ tied(const struct m *mp, const uintptr_t *from, const uintptr_t *end)
  * The registers that a call need not preserve are full of what the last one,
  * of ours or of libc, left there, thread pointers among it. They count only in
  * a program that can have got such a pointer: by the one kind of function the
- * audit lets through that returns one.
+ * audit lets through that returns one. (Said before the module that has it is
+ * counted, which examine has seen.)
  */
 static bool
 tied_registers(const struct m *mp, const uintptr_t regs[DWARF_REGS])
 {
+	bool all = a_load_relaxed(&allowed.audit.tables);
+
 	for (int i = 0; i < DWARF_REGS; i++)
-		if ((allowed.audit.tables || DWARF_PRESERVED >> i & 1) &&
+		if ((all || DWARF_PRESERVED >> i & 1) &&
 		    tied(mp, &regs[i], &regs[i] + 1))
 			return true;
 	return false;
