@@ -115,8 +115,10 @@ desc_register(struct desc *d)
 void
 desc_forget(struct desc *d)
 {
+	/* pairs with weft_io_stats_read: who counts it counts it as registered
+	 * first */
 	if (a_load_relaxed(&d->registered))
-		a_add_relaxed(&desc_counts.closed, 1);
+		a_add_acqrel(&desc_counts.closed, 1);
 	a_store_relaxed(&d->registered, 0);
 	a_store_relaxed(&d->flags, 0);
 	a_store_relaxed(&d->error, 0);

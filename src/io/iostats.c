@@ -29,8 +29,9 @@ count_waiting(struct desc *d, void *sum)
 public void
 weft_io_stats_read(weft_io_stats *out)
 {
-	/* The smaller one first: an open one is never missed. */
-	uint64_t closed = a_load_relaxed(&desc_counts.closed);
+	/* The smaller one first: an open one is never missed. pairs with
+	 * forget */
+	uint64_t closed = a_load_acq(&desc_counts.closed);
 
 	*out = (weft_io_stats){
 		.registered = a_load_relaxed(&desc_counts.registered),

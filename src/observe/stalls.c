@@ -28,7 +28,7 @@ public void
 weft_stalls_read(weft_stalls *out)
 {
 	int off = (int)a_load_relaxed(&sched.n_off[OFF_NOT]);
-	/* pairs with nothing: read before those that were sent, so it is
+	/* pairs with on_signal: read before those that were sent, so it is
 	 * never more */
 	uint64_t preempted = a_load_acq(&stalls.preempted);
 

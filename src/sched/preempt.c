@@ -227,7 +227,8 @@ on_signal(void *context)
 	}
 	a_store_relaxed(&mp->asked, 0);
 	a_store_rel(&mp->verdict, VERDICT_IDLE);	/* pairs with judge */
-	stall_count(&stalls.preempted);
+	/* pairs with weft_stalls_read: who counts it counts the signal first */
+	a_add_acqrel(&stalls.preempted, 1);
 	sigframe_keep(uc, land_);
 	return true;
 }
