@@ -8,13 +8,20 @@
 struct desc_table desc_table;
 static a32 n_chunks;		/* the last one in use, and one */
 
+/*
+ * Who waits on a thread of its own has a record first, and then looks whether
+ * the runtime is up. The main goroutine says that it is not, and then looks at
+ * all records (desc_ended): one of the two sees the other.
+ */
 static void
 raise_chunks(uint32_t n)
 {
-	uint32_t old = a_load_relaxed(&n_chunks);
+	uint32_t old;
 
-	while (old < n && !a_cas_relaxed(&n_chunks, old, n))
-		old = a_load_relaxed(&n_chunks);
+	/* sc: both pair with desc_each, by sched_is_up */
+	do
+		old = a_load_sc(&n_chunks);
+	while (old < n && !a_cas_sc(&n_chunks, old, n));
 }
 
 cold struct desc *
@@ -33,8 +40,8 @@ desc_make(int fd)
 		timer_init(&d->timer, readable_expire);
 	}
 	raise_chunks(at + 1);
-	/* pairs with desc_at */
-	if (!a_cas_acqrel(&desc_table.chunk[at], NULL, c))
+	/* pairs with desc_at. sc: with desc_each, as above */
+	if (!a_cas_sc(&desc_table.chunk[at], NULL, c))
 		os_unmap(c, sizeof *c);
 	return desc_at(fd);
 }
@@ -48,13 +55,15 @@ desc_numbers(void)
 void
 desc_each(void (*fn)(struct desc *d, void *arg), void *arg)
 {
-	uint32_t n = desc_numbers();
+	/* sc: pairs with raise_chunks */
+	uint32_t n = a_load_sc(&n_chunks);
 
-	for (uint32_t fd = 0; fd < n; fd++) {
-		struct desc *d = desc_at((int)fd);
+	for (uint32_t at = 0; at < n; at++) {
+		/* sc: pairs with desc_make */
+		struct desc_chunk *c = a_load_sc(&desc_table.chunk[at]);
 
-		if (d)
-			fn(d, arg);
+		for (int i = 0; c && i < DESC_CHUNK; i++)
+			fn(&c->d[i], arg);
 	}
 }
 
