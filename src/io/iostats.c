@@ -30,7 +30,7 @@ public void
 weft_io_stats_read(weft_io_stats *out)
 {
 	/* The smaller one first: an open one is never missed. pairs with
-	 * forget */
+	 * desc_forget */
 	uint64_t closed = a_load_acq(&desc_counts.closed);
 
 	*out = (weft_io_stats){
