@@ -126,7 +126,8 @@ dancer(struct dance *d, uint32_t seed)
 {
 	int64_t given = 0, taken = 0, out = seed, in = 0;
 
-	while (!__atomic_load_n(&d->stop, __ATOMIC_RELAXED)) {
+	/* Once at least: the time may be over when the first one begins. */
+	do {
 		weft_case k[2 * CHANS];
 		int i;
 
@@ -149,7 +150,7 @@ dancer(struct dance *d, uint32_t seed)
 		}
 		if (roll(&seed) % 64 == 0)
 			weft_yield();
-	}
+	} while (!__atomic_load_n(&d->stop, __ATOMIC_RELAXED));
 	__atomic_add_fetch(&d->given, given, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&d->taken, taken, __ATOMIC_RELAXED);
 	weft_waitgroup_done(&d->ended);
