@@ -139,6 +139,34 @@ deadlines(int k, int rd, int wr)
 GTEST(at_the_deadline_on_one, 1) { wire_each(deadlines); }
 GTEST(at_the_deadline_on_four, 4) { wire_each(deadlines); }
 
+/* One that was removed, or put off, is none: nobody begins then. */
+static void
+not_at_the_old_one(int64_t next)
+{
+	int64_t when = weft_in(50 * WEFT_MS);
+	int end[2];
+
+	begun = 0;
+	wire(STREAM, end);
+	EQ(weft_set_read_deadline(end[0], when), 0);
+	arm(end[0], 1);
+	EQ(weft_set_read_deadline(end[0], next), 0);
+	if (weft_now() >= when)
+		t_skip("too slow to remove a deadline of 50 ms");
+	weft_sleep_until(when + 20 * WEFT_MS);
+	EQ(how_many(), 0);
+	EQ(weft_write(end[1], "x", 1), 1);
+	weft_waitgroup_wait(&all);
+	EQ(how_many(), 1);
+	wire_drop(end);
+}
+
+GTEST(not_at_a_deadline_of_old, 2)
+{
+	not_at_the_old_one(WEFT_NEVER);
+	not_at_the_old_one(weft_in(60 * WEFT_SECOND));
+}
+
 /* A deadline of the other direction does not matter. */
 GTEST(not_at_the_deadline_of_writing, 1)
 {

@@ -406,3 +406,94 @@ GTEST(events_of_the_old_one, 1)
 	close(twin);
 	close(end[1]);
 }
+
+/* ---- who begins when there is something to read ---- */
+
+static long begun;
+
+static void
+begin(void)
+{
+	__atomic_add_fetch(&begun, 1, __ATOMIC_RELEASE);
+}
+
+static long
+times_begun(void)
+{
+	return __atomic_load_n(&begun, __ATOMIC_ACQUIRE);
+}
+
+/* Has an event of that socket arrive: true if it was taken for an old one. */
+static bool
+stale_event(int wr)
+{
+	double limit = t_now() + 10;
+	weft_io_stats before, now;
+
+	weft_io_stats_read(&before);
+	EQ(write(wr, "old", 3), 3);
+	do {
+		weft_sleep(WEFT_MS);
+		weft_io_stats_read(&now);
+	} while (now.stale == before.stale && t_now() < limit);
+	return now.stale > before.stale;
+}
+
+/*
+ * The same for one that begins then, and would find nothing. (A reader looks,
+ * and waits again: it cannot tell.)
+ */
+static void
+not_begun_by(int old, int rd, int wr)
+{
+	begun = 0;
+	OK(weft_go_readable(rd, begin) > 0);
+	for (int i = 0; i < 5; i++) {
+		OK(stale_event(old));
+		EQ(times_begun(), 0);
+	}
+	EQ(weft_write(wr, "x", 1), 1);
+	while (!times_begun())
+		weft_sleep(WEFT_MS);
+}
+
+/* The number comes back from one of weft's calls. */
+GTEST(a_start_is_not_for_the_old_one, 2)
+{
+	wire_addr at = wire_loopback(AF_INET);
+	int end[2], ear, c, fd, twin;
+
+	wire(STREAM, end);
+	use(end);
+	ear = wire_listen(SOCK_STREAM, &at, 4);
+	c = socket(AF_INET, SOCK_STREAM, 0);
+	EQ(weft_connect(c, &at.a.any, at.len), 0);
+	twin = dup(end[0]);
+	close(end[0]);
+	fd = weft_accept(ear, NULL, NULL);
+	wire_same_number(fd, end[0]);
+	not_begun_by(end[1], fd, c);
+	EQ(weft_close(fd), 0);
+	EQ(weft_close(c), 0);
+	EQ(weft_close(ear), 0);
+	close(twin);
+	close(end[1]);
+}
+
+/* A call finds out that it is no socket any more. */
+GTEST(a_start_is_not_for_the_old_kind, 2)
+{
+	int end[2], next[2], twin;
+
+	wire(STREAM, end);
+	use(end);
+	twin = dup(end[0]);
+	close(end[0]);
+	wire(PIPE, next);
+	wire_same_number(next[0], end[0]);
+	use(next);
+	not_begun_by(end[1], next[0], next[1]);
+	wire_drop(next);
+	close(twin);
+	close(end[1]);
+}

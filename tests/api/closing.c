@@ -316,6 +316,39 @@ GTEST(duplicates_stay, 2)
 	}
 }
 
+/* Events of the one that stays are nobody's: weft is not woken for them. */
+GTEST(nothing_is_heard_of_the_closed_one, 2)
+{
+	weft_io_stats before, now;
+	int end[2], other[2], twin;
+	char c;
+
+	wire(STREAM, end);
+	wire(STREAM, other);
+	weft_waitgroup_add(&all, 1);
+	weft_go(read_closed, end[0]);
+	let_them_wait(1);
+	twin = dup(end[0]);
+	EQ(weft_close(end[0]), 0);
+	weft_waitgroup_wait(&all);
+	weft_io_stats_read(&before);
+	for (int i = 0; i < 10; i++) {
+		EQ(write(end[1], "x", 1), 1);
+		/* the kernel reports in order */
+		weft_waitgroup_add(&all, 1);
+		weft_go(read_duplicate, other[0]);
+		let_them_wait(1);
+		EQ(write(other[1], "d", 1), 1);
+		weft_waitgroup_wait(&all);
+	}
+	weft_io_stats_read(&now);
+	EQ(now.stale, before.stale);
+	EQ(read(twin, &c, 1), 1);
+	EQ(close(twin), 0);
+	EQ(close(end[1]), 0);
+	wire_drop(other);
+}
+
 /* ---- the number is used again ---- */
 
 /* In order of closing: a pair goes, the next gets its numbers at once. */
@@ -342,6 +375,23 @@ next_of_that_number(int k)
 		end[1] = next[1];
 	}
 	wire_drop(end);
+}
+
+/* What was empty does not make a file so, for which nobody can wait. */
+GTEST(a_file_is_next_of_that_number, 1)
+{
+	int end[2], fd;
+	char c;
+
+	wire(STREAM, end);
+	EQ(weft_set_read_deadline(end[0], weft_in(WEFT_MS)), 0);
+	EQ(weft_read(end[0], &c, 1), -ETIMEDOUT);
+	EQ(weft_close(end[0]), 0);
+	fd = weft_open("/proc/self/exe", O_RDONLY, 0);
+	wire_same_number(fd, end[0]);
+	EQ(weft_read(fd, &c, 1), 1);
+	EQ(weft_close(fd), 0);
+	EQ(weft_close(end[1]), 0);
 }
 
 GTEST(the_next_of_that_number, 1)

@@ -259,6 +259,80 @@ closed_while_waiting(void)
 
 ON_ALL(closed_while_waiting)
 
+/*
+ * Closed while somebody is about to wait for it, after he has looked: which
+ * takes a while if it is the last of many. The others are one and the same.
+ */
+enum { BEFORE_IT = 900, MOMENTS = 200 };
+
+struct closer {
+	int fd;			/* -1: none yet */
+	double after;		/* seconds */
+	pthread_t thread;
+};
+
+/* A thread, which does not wait for its turn. */
+static void *
+close_at(void *arg)
+{
+	struct closer *c = arg;
+	double when;
+	int fd;
+
+	while ((fd = __atomic_load_n(&c->fd, __ATOMIC_ACQUIRE)) < 0)
+		;
+	when = t_now() + c->after;
+	while (t_now() < when)
+		;
+	EQ(weft_close(fd), 0);
+	return NULL;
+}
+
+/* Polls n of them, which are all the same, and then fd. */
+static int
+poll_last(int other, int n, int fd, int64_t when)
+{
+	static struct pollfd p[BEFORE_IT + 1];
+	int r;
+
+	for (int i = 0; i < n; i++)
+		p[i] = want(other, POLLIN);
+	p[n] = want(fd, POLLIN);
+	r = weft_poll(p, (size_t)n + 1, when);
+	return r == 1 ? p[n].revents : r;
+}
+
+static void
+closed_after(double after, int other)
+{
+	struct closer c = { .fd = -1, .after = after };
+	int end[2];
+
+	wire(STREAM, end);
+	EQ(pthread_create(&c.thread, NULL, close_at, &c), 0);
+	/* it is at it when this returns, mostly */
+	EQ(poll_last(other, BEFORE_IT, end[0], 0), 0);
+	__atomic_store_n(&c.fd, end[0], __ATOMIC_RELEASE);
+	EQ(poll_last(other, BEFORE_IT, end[0], WEFT_NEVER), POLLNVAL);
+	weft_blocking(wire_join, &c.thread);
+	EQ(weft_close(end[1]), 0);
+}
+
+GTEST(closed_while_about_to_wait, 2)
+{
+	int n = (int)t_scale(MOMENTS), idle[2];
+	double look;
+
+	wire(STREAM, idle);
+	EQ(poll_last(idle[0], BEFORE_IT, idle[0], 0), 0);
+	look = t_now();
+	EQ(poll_last(idle[0], BEFORE_IT, idle[0], 0), 0);
+	look = t_now() - look;
+	for (int i = 0; i < n; i++)
+		closed_after(3 * look * i / n, idle[0]);
+	wire_drop(idle);
+}
+
 /* ---- many ---- */
 
 enum { MOST = 1000 };

@@ -197,6 +197,79 @@ GTEST(out_of_band, 1)
 	wire_drop(end);
 }
 
+/* ---- where a read stops though there is more ---- */
+
+static void
+begin(void)
+{
+	weft_waitgroup_done(&all);
+}
+
+/*
+ * Known to the poller, and all that is sent is there, and weft has heard of
+ * it, or of most: those who read then get no other event. (If one is late
+ * nevertheless the test proves less.)
+ */
+static void
+tell_of_all(int rd, int wr, void (*send_all)(int wr))
+{
+	char c;
+
+	EQ(weft_set_read_deadline(rd, weft_in(WEFT_MS)), 0);
+	EQ(weft_read(rd, &c, 1), -ETIMEDOUT);
+	EQ(weft_set_read_deadline(rd, WEFT_NEVER), 0);
+	weft_waitgroup_add(&all, 1);
+	OK(weft_go_readable(rd, begin) > 0);
+	send_all(wr);
+	weft_waitgroup_wait(&all);
+	weft_sleep(10 * WEFT_MS);
+}
+
+static void
+send_around_urgent(int wr)
+{
+	EQ(send(wr, "before", 6, 0), 6);
+	EQ(send(wr, "!", 1, MSG_OOB), 1);
+	EQ(send(wr, "after", 5, 0), 5);
+}
+
+/* A read ends before the urgent byte. */
+GTEST(behind_urgent_data, 2)
+{
+	char buf[64] = {0};
+	int end[2];
+
+	wire(TCP4, end);
+	tell_of_all(end[0], end[1], send_around_urgent);
+	EQ(weft_read(end[0], buf, sizeof buf), 6);
+	EQ(weft_read(end[0], buf, sizeof buf), 5);
+	OK(memcmp(buf, "after", 5) == 0);
+	wire_drop(end);
+}
+
+static void
+send_and_end(int wr)
+{
+	EQ(send(wr, "last", 4, 0), 4);
+	EQ(shutdown(wr, SHUT_WR), 0);
+}
+
+/* ... and before the end. */
+GTEST(behind_the_last_data, 2)
+{
+	char buf[64];
+	int end[2];
+
+	for (int k = 0; k < WIRES; k++) {
+		if (!wire_is_socket(k) || !wire_ends(k) || !wire_make(k, end))
+			continue;
+		tell_of_all(end[0], end[1], send_and_end);
+		EQ(weft_read(end[0], buf, sizeof buf), 4);
+		EQ(weft_read(end[0], buf, sizeof buf), 0);
+		wire_drop(end);
+	}
+}
+
 /* ---- addresses ---- */
 
 static void
