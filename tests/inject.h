@@ -8,6 +8,17 @@
  *	inject(SYS_accept4, ENFILE, 3);			the next three
  *	await_injected(SYS_accept4);			they have failed
  *
+ * Or it keeps a call waiting, so that something can be done while somebody is
+ * in the middle of it:
+ *
+ *	inject_hold(SYS_accept4);			the next one waits
+ *	await_held(SYS_accept4);			it does
+ *	inject(SYS_accept4, EAGAIN, 1);
+ *	inject_release(SYS_accept4);			and fails
+ *
+ * Meanwhile all other calls of these kinds wait, too. With error 0 a call has
+ * not been made, and returns 0.
+ *
  * Spelt out, since not every libc comes with the kernel's headers.
  */
 #ifndef INJECT_H
@@ -27,7 +38,10 @@ struct inject_kind {
 	int error;
 	long left;		/* so many calls still fail */
 	long seen;		/* calls in all */
+	int hold;		/* INJECT_FREE ... */
 };
+enum { INJECT_FREE, INJECT_HOLD, INJECT_HELD };
+
 static struct inject_kind inject_kinds[INJECT_KINDS];
 static int inject_fd = -1;
 
@@ -61,6 +75,18 @@ inject_find_(long nr)
 	abort();
 }
 
+/* If it is to be held, returns when it is to go on. */
+static inline void
+inject_keep_(struct inject_kind *k)
+{
+	int hold = INJECT_HOLD;
+
+	__atomic_compare_exchange_n(&k->hold, &hold, INJECT_HELD, false,
+	    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	while (__atomic_load_n(&k->hold, __ATOMIC_ACQUIRE) == INJECT_HELD)
+		usleep(100);
+}
+
 static inline void *
 inject_thread_(void *arg)
 {
@@ -76,6 +102,7 @@ inject_thread_(void *arg)
 			continue;
 		k = inject_find_(n.nr);
 		v.id = n.id;
+		inject_keep_(k);
 		if (__atomic_load_n(&k->left, __ATOMIC_ACQUIRE) > 0) {
 			v.flags = 0;
 			v.error = -__atomic_load_n(&k->error,
@@ -86,7 +113,7 @@ inject_thread_(void *arg)
 		if (ioctl(inject_fd, INJECT_SEND, &v) != 0)
 			continue;
 		__atomic_add_fetch(&k->seen, 1, __ATOMIC_RELEASE);
-		if (v.error)
+		if (!v.flags)
 			__atomic_sub_fetch(&k->left, 1, __ATOMIC_RELEASE);
 	}
 	return NULL;
@@ -137,6 +164,28 @@ await_injected(long nr)
 {
 	while (!injected(nr))
 		weft_sleep(100 * WEFT_US);
+}
+
+static inline void
+inject_hold(long nr)
+{
+	__atomic_store_n(&inject_find_(nr)->hold, INJECT_HOLD,
+	    __ATOMIC_RELEASE);
+}
+
+static inline void
+await_held(long nr)
+{
+	while (__atomic_load_n(&inject_find_(nr)->hold, __ATOMIC_ACQUIRE) !=
+	    INJECT_HELD)
+		weft_sleep(100 * WEFT_US);
+}
+
+static inline void
+inject_release(long nr)
+{
+	__atomic_store_n(&inject_find_(nr)->hold, INJECT_FREE,
+	    __ATOMIC_RELEASE);
 }
 
 static inline long
