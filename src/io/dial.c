@@ -28,6 +28,7 @@
 #include <stdlib.h>
 
 #include "desc.h"
+#include "follow.h"
 #include "hard.h"
 #include "netcall.h"
 #include "netopt.h"
@@ -302,8 +303,10 @@ weft_dial_opt_(const char *network, const char *address,
 	static const weft_dial_opt none;
 	struct limit limit = limit_of(opt);
 	struct found *to = NULL, *from = NULL;
-	int r = resolve(network, address, false, &limit, &to);
+	int r;
 
+	follow_give();
+	r = resolve(network, address, false, &limit, &to);
 	if (r == 0 && opt && opt->local)
 		r = resolve(network, opt->local, true, &limit, &from);
 	if (r == 0)
