@@ -15,6 +15,7 @@
 #include "alarm.h"
 #include "fatal.h"
 #include "netpoll.h"
+#include "preempt.h"
 #include "sched.h"
 #include "slab.h"
 
@@ -344,6 +345,9 @@ m_main(void *arg)
 	os_sigmask_set(sched.sigmask);
 	os_thread_precise_sleep();
 	frame_reset_fpctl();
+	/* A signal may have come too late for the record's last thread, which
+	 * would be waited for: no other would ever be sent. */
+	a_store_relaxed(&mp->verdict, VERDICT_IDLE);
 	a_store_relaxed(&mp->signalled,
 	    os_sigstack_install(&mp->sigstack) == 0);
 	if (!a_load_relaxed(&mp->signalled))
