@@ -16,6 +16,9 @@
  * timer's function runs under the lock of a heap, so it only takes the
  * goroutine, by compare and swap. Who takes it under the descriptor's lock
  * stops the timer, too; so that is idle when the next one is attached.
+ *
+ * A claim counts as a call until it is attached or dropped: else the number
+ * could be closed and somebody else's, who would find it taken.
  */
 #include <errno.h>
 #include <poll.h>
@@ -99,6 +102,7 @@ claim(struct desc *d)
 	return err;
 }
 
+/* 0: it is counted, too. */
 int
 when_claim(int fd)
 {
@@ -111,14 +115,18 @@ when_claim(int fd)
 		err = -EPERM;
 	else if (!(err = desc_register(d)))
 		err = claim(d);
-	desc_leave(d);
+	if (err)
+		desc_leave(d);
 	return err;
 }
 
 void
 when_drop(int fd)
 {
-	a_store_relaxed(&desc_at(fd)->begin, NULL);
+	struct desc *d = desc_at(fd);
+
+	a_store_relaxed(&d->begin, NULL);
+	desc_leave(d);
 }
 
 /* Is there anything to read? If not, an event will say so. Lock held. */
@@ -141,8 +149,13 @@ when_attach(int fd, struct g *gp)
 {
 	struct glist woken = {0};
 	struct desc *d = desc_at(fd);
+	bool last;
 
 	lock_take(&d->lock);
+	/* Before it can run: it may close the number, and want it gone. Who
+	 * closes it now needs the lock first.
+	 * pairs with desc_enter, and among users */
+	last = a_add_acqrel(&d->refs, -1u) == (CLOSING | 1);
 	/* pairs with take */
 	if (!a_cas_rel(&d->begin, BEGIN_CLAIMED, gp)) {
 		a_store_relaxed(&d->begin, NULL);
@@ -157,4 +170,6 @@ when_attach(int fd, struct g *gp)
 	}
 	lock_drop(&d->lock);
 	sched_ready_list(&woken);
+	if (last)
+		desc_last(d);
 }
