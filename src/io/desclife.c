@@ -204,7 +204,7 @@ desc_fresh(int fd)
 	lock_take(&d->lock);
 	if (a_load_relaxed(&d->refs) & CLOSED)
 		give_back(d, a_load_relaxed(&d->gen));
-	else
+	else if (a_load_relaxed(&d->kind) != KIND_UNKNOWN)
 		a_add_relaxed(&desc_counts.repaired, 1);
 	end_life(d, &woken);
 	forget_all(d);
