@@ -381,7 +381,7 @@ GTEST(after_a_fork_all_is_closed, 2)
 	if (pid == 0) {
 		close_rest();
 		unix_pair(fd);
-		exit(weft_write(fd[0], "x", 1) != 1 ||
+		_exit(weft_write(fd[0], "x", 1) != 1 ||
 		    weft_read(fd[1], &c, 1) != 1 ||
 		    weft_set_read_deadline(fd[1], weft_in(WEFT_MS)) != 0 ||
 		    weft_read(fd[1], &c, 1) != -ETIMEDOUT);
