@@ -240,29 +240,46 @@ GTEST(unix_closed_half_while_writing, 2)
 
 /* ---- stalls ---- */
 
-/* Half of a message, and then nothing for longer than we wait. */
+/* Half of a message, */
+static void
+reads_eight(struct outcome *o)
+{
+	size_t done = 99;
+
+	o->got = weft_read_full(o->fd, o->buf, 8, &done);
+	o->at = weft_now();
+	EQ(done, 4);
+	weft_waitgroup_done(&all);
+}
+
+/* ... and then nothing for longer than we wait: from when that began. */
 static void
 peer_stalls(void)
 {
-	char buf[8] = "";
-	size_t done = 99;
+	struct outcome o = {0};
 	int64_t when;
+	char c;
 	int fd[2];
 
 	tcp_pair(fd);
+	o.fd = fd[0];
 	EQ(write(fd[1], "half", 4), 4);
+	EQ(weft_wait_readable(fd[0]), 0);
+	weft_waitgroup_add(&all, 1);
+	weft_go(reads_eight, &o);
+	await_waiting(1);
 	when = weft_in(20 * WEFT_MS);
 	EQ(weft_set_read_deadline(fd[0], when), 0);
-	EQ(weft_read_full(fd[0], buf, 8, &done), -ETIMEDOUT);
-	OK(weft_now() >= when);
-	EQ(done, 4);
+	weft_waitgroup_wait(&all);
+	EQ(o.got, -ETIMEDOUT);
+	OK(o.at >= when);
 	/* It stays until it is changed; the other direction has none. */
-	EQ(weft_read(fd[0], buf, 1), -ETIMEDOUT);
+	EQ(weft_read(fd[0], &c, 1), -ETIMEDOUT);
 	EQ(weft_write(fd[0], "x", 1), 1);
 	EQ(weft_set_read_deadline(fd[0], WEFT_NEVER), 0);
 	EQ(write(fd[1], "more", 4), 4);
-	EQ(weft_read_full(fd[0], buf + done, 4, &done), 4);
-	OK(!memcmp(buf, "halfmore", 8));
+	EQ(weft_read_full(fd[0], o.buf + 4, 4, NULL), 4);
+	OK(!memcmp(o.buf, "halfmore", 8));
 	EQ(weft_close(fd[0]), 0);
 	NEED(close(fd[1]));
 }
