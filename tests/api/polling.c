@@ -116,6 +116,34 @@ GTEST(ready_later_on_one, 1) { wire_each(ready_later); }
 GTEST(ready_later_on_four, 4) { wire_each(ready_later); }
 
 static void
+close_when_awaited(int fd)
+{
+	let_them_wait(1);
+	EQ(weft_close(fd), 0);
+	weft_waitgroup_done(&all);
+}
+
+/* That the other end has gone is told to who wants nothing else. */
+GTEST(hangs_up_later, 1)
+{
+	static const int kinds[] = { PIPE, PIPE_NB, STREAM, SEQPACKET };
+
+	for (int i = 0; i < 4; i++) {
+		struct pollfd p;
+		int end[2];
+
+		wire(kinds[i], end);
+		p = want(end[0], 0);
+		weft_waitgroup_add(&all, 1);
+		weft_go(close_when_awaited, end[1]);
+		EQ(weft_poll(&p, 1, WEFT_NEVER), 1);
+		EQ(p.revents, POLLHUP);
+		weft_waitgroup_wait(&all);
+		EQ(weft_close(end[0]), 0);
+	}
+}
+
+static void
 drain_when_awaited(int fd)
 {
 	char buf[65536];

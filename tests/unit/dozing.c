@@ -177,3 +177,26 @@ come_and_go(int others, long n)
 
 TEST(another_comes_and_goes) { come_and_go(1, t_scale(2000)); }
 TEST(two_come_and_go) { come_and_go(2, t_scale(2000)); }
+
+/* Who sleeps there hears that another one has come, and looks around. */
+TEST(who_comes_is_noticed)
+{
+	struct bed *first = &beds[0], *second = &beds[1];
+	double limit = t_now() + 20;
+	uint32_t before;
+
+	EQ(netpoll_start(), 0);
+	lie_down(first);
+	OK(is_in(first));
+	before = a_load_sc(&first->poked);
+	EQ(pthread_create(&second->thread, NULL, sleep_until_woken, second),
+	    0);
+	while (a_load_sc(&first->poked) == before && t_now() < limit)
+		os_thread_yield();
+	OK(a_load_sc(&first->poked) != before);
+	netpoll_wake(&second->note);
+	pthread_join(second->thread, NULL);
+	a_store_sc(&over, 1);
+	netpoll_wake(&first->note);
+	pthread_join(first->thread, NULL);
+}
