@@ -497,3 +497,26 @@ GTEST(a_start_is_not_for_the_old_kind, 2)
 	close(twin);
 	close(end[1]);
 }
+
+/*
+ * A number that the poller still knows by an old tag: what it was lives on by
+ * a duplicate, and comes back to it when weft has forgotten about it.
+ */
+GTEST(back_at_its_old_number, 2)
+{
+	int end[2], twin[2], fd;
+
+	wire(STREAM, end);
+	twin[0] = dup(end[0]);
+	twin[1] = end[1];
+	use(twin);
+	close(twin[0]);
+	fd = weft_open("/dev/null", O_RDONLY, 0);
+	wire_same_number(fd, twin[0]);
+	EQ(weft_close(fd), 0);
+	EQ(dup2(end[0], twin[0]), twin[0]);
+	for (int i = 0; i < 3; i++)
+		use(twin);
+	EQ(weft_close(twin[0]), 0);
+	wire_drop(end);
+}

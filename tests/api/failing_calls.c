@@ -319,3 +319,31 @@ TEST(calls_are_interrupted)
 	inject_start((long[]){ SYS_recvfrom, SYS_sendto }, 2);
 	run_env(2, NULL, interrupted);
 }
+
+/* ---- the kernel says that it would block, for reasons of its own ---- */
+
+/* Of a pipe that is not empty, of which no event will come. */
+static void
+busy_for_a_moment(void)
+{
+	char c;
+	int fd[2];
+
+	NEED(pipe(fd));
+	EQ(write(fd[1], "xxxx", 4), 4);
+	for (int i = 0; i < 4; i++) {
+		inject(SYS_preadv2, EAGAIN, i > 0);
+		EQ(weft_read(fd[0], &c, 1), 1);
+		/* the first event of it has come */
+		weft_sleep(10 * WEFT_MS);
+	}
+	await_injected(SYS_preadv2);
+	EQ(weft_close(fd[0]), 0);
+	NEED(close(fd[1]));
+}
+
+TEST(asked_again_what_would_block)
+{
+	inject_start((long[]){ SYS_preadv2 }, 1);
+	run_env(2, NULL, busy_for_a_moment);
+}

@@ -144,6 +144,29 @@ GTEST(hangs_up_later, 1)
 }
 
 static void
+send_urgent_when_awaited(int fd)
+{
+	let_them_wait(1);
+	EQ(send(fd, "!", 1, MSG_OOB), 1);
+	weft_waitgroup_done(&all);
+}
+
+GTEST(urgent_data_comes_later, 1)
+{
+	struct pollfd p;
+	int end[2];
+
+	wire(TCP4, end);
+	p = want(end[0], POLLPRI);
+	weft_waitgroup_add(&all, 1);
+	weft_go(send_urgent_when_awaited, end[1]);
+	EQ(weft_poll(&p, 1, WEFT_NEVER), 1);
+	EQ(p.revents, POLLPRI);
+	weft_waitgroup_wait(&all);
+	wire_drop(end);
+}
+
+static void
 drain_when_awaited(int fd)
 {
 	char buf[65536];

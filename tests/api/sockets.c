@@ -430,6 +430,35 @@ shut(int k, int rd, int wr)
 GTEST(shutdown_wakes_on_one, 1) { wire_each(shut); }
 GTEST(shutdown_wakes_on_four, 4) { wire_each(shut); }
 
+static void
+write_broken(int fd)
+{
+	ssize_t n;
+
+	/* there may be some room yet, as TCP moves things */
+	while ((n = weft_write(fd, "x", 1)) > 0)
+		;
+	EQ(n, -EPIPE);
+	weft_waitgroup_done(&all);
+}
+
+/* Who waits for room learns that there will be none. */
+static void
+shut_while_full(int k, int rd, int wr)
+{
+	(void)rd;
+	if (!wire_is_socket(k) || !wire_ends(k))
+		return;
+	wire_stuff(wr);
+	weft_waitgroup_add(&all, 1);
+	weft_go(write_broken, wr);
+	let_them_wait(1);
+	EQ(weft_shutdown(wr, SHUT_WR), 0);
+	weft_waitgroup_wait(&all);
+}
+
+GTEST(shutdown_of_a_full_one, 2) { wire_each(shut_while_full); }
+
 GTEST(shutdown_of_what_is_not_connected, 1)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
