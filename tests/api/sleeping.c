@@ -522,3 +522,36 @@ sleeps_are_short(void)
 
 GTEST(short_sleeps_are_short_on_one, 1) { sleeps_are_short(); }
 GTEST(short_sleeps_are_short_on_four, 4) { sleeps_are_short(); }
+
+/* ---- nearer than what somebody sleeps for already ---- */
+
+static int sooner;
+
+static void
+be_sooner(void *arg)
+{
+	(void)arg;
+	__atomic_store_n(&sooner, 1, __ATOMIC_RELEASE);
+}
+
+/*
+ * One thread sleeps until a timer that is far away. Who sets a nearer one does
+ * not let others run: so that thread must hear of it.
+ */
+GTEST(nearer_than_the_first, 2)
+{
+	weft_timer *far = weft_after_func(600 * WEFT_SECOND, be_sooner, NULL);
+	double limit = t_now() + 30, settled;
+	weft_timer *near;
+
+	weft_sleep(20 * WEFT_MS);
+	settled = t_now() + 0.1;
+	while (t_now() < settled)
+		;
+	near = weft_after_func(WEFT_MS, be_sooner, NULL);
+	while (!__atomic_load_n(&sooner, __ATOMIC_ACQUIRE) && t_now() < limit)
+		;
+	OK(sooner);
+	weft_timer_free(far);
+	weft_timer_free(near);
+}
