@@ -19,7 +19,7 @@ static struct t *first, **last = &first;
 static int failures;
 static struct t *current;
 static const char *program;
-int t_max_threads;
+int t_max_threads, t_max_loose;
 /* t_share takes none of these. */
 static const double LEAST_SECONDS = 0.2;
 
@@ -154,7 +154,8 @@ static void
 run_child(struct t *t, int err_fd)
 {
 	struct rlimit no_core = {0};
-	weft_config c = { .procs = t->procs, .max_threads = t_max_threads };
+	weft_config c = { .procs = t->procs, .max_threads = t_max_threads,
+		.max_loose = t_max_loose };
 
 	alarm(getenv("T_SECONDS") ? 0 : LIMIT_SECONDS);
 	dup2(err_fd, 2);
