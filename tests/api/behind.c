@@ -423,6 +423,24 @@ times_begun(void)
 	return __atomic_load_n(&begun, __ATOMIC_ACQUIRE);
 }
 
+/* Makes it known to the poller: somebody has waited, and not come too late. */
+static void
+wait_for(int fd)
+{
+	weft_io_stats before, now;
+	int64_t ns = WEFT_MS;
+	char c;
+
+	weft_io_stats_read(&before);
+	do {
+		EQ(weft_set_read_deadline(fd, weft_in(ns)), 0);
+		EQ(weft_read(fd, &c, 1), -ETIMEDOUT);
+		weft_io_stats_read(&now);
+		ns *= 2;
+	} while (now.registered == before.registered);
+	EQ(weft_set_read_deadline(fd, WEFT_NEVER), 0);
+}
+
 /* Has an event of that socket arrive: true if it was taken for an old one. */
 static bool
 stale_event(int wr)
@@ -464,7 +482,7 @@ GTEST(a_start_is_not_for_the_old_one, 2)
 	int end[2], ear, c, fd, twin;
 
 	wire(STREAM, end);
-	use(end);
+	wait_for(end[0]);
 	ear = wire_listen(SOCK_STREAM, &at, 4);
 	c = socket(AF_INET, SOCK_STREAM, 0);
 	EQ(weft_connect(c, &at.a.any, at.len), 0);
@@ -486,7 +504,7 @@ GTEST(a_start_is_not_for_the_old_kind, 2)
 	int end[2], next[2], twin;
 
 	wire(STREAM, end);
-	use(end);
+	wait_for(end[0]);
 	twin = dup(end[0]);
 	close(end[0]);
 	wire(PIPE, next);
@@ -509,7 +527,7 @@ GTEST(back_at_its_old_number, 2)
 	wire(STREAM, end);
 	twin[0] = dup(end[0]);
 	twin[1] = end[1];
-	use(twin);
+	wait_for(twin[0]);
 	close(twin[0]);
 	fd = weft_open("/dev/null", O_RDONLY, 0);
 	wire_same_number(fd, twin[0]);
