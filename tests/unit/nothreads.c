@@ -12,6 +12,7 @@
 
 #include <weft.h>
 
+#include "os.h"
 #include "sched.h"
 #include "t.h"
 
@@ -120,19 +121,25 @@ TEST(one_thread_does_it_all)
  * relied on the spinner, has queued a goroutine meanwhile.
  */
 static weft_waitgroup two;
-static int released, queued;
+static int refused_tid, waits, released, queued;
 
 static void done_two(void) { weft_waitgroup_done(&two); }
 
+/* The monitor, that has taken main's P, is refused at once: or that P would
+ * never rest. */
 static bool
 was_queued(void)
 {
+	if (os_thread_id() != __atomic_load_n(&refused_tid, __ATOMIC_SEQ_CST))
+		return true;
+	__atomic_store_n(&waits, 1, __ATOMIC_SEQ_CST);
 	return __atomic_load_n(&queued, __ATOMIC_SEQ_CST);
 }
 
 static void *
 refused_thread(void *arg)
 {
+	__atomic_store_n(&refused_tid, os_thread_id(), __ATOMIC_SEQ_CST);
 	__atomic_store_n(&allowed, 0, __ATOMIC_SEQ_CST);
 	weft_go(done_two);
 	return arg;
@@ -141,7 +148,7 @@ refused_thread(void *arg)
 static void *
 relying_thread(void *arg)
 {
-	while (!__atomic_load_n(&refused, __ATOMIC_SEQ_CST))
+	while (!__atomic_load_n(&waits, __ATOMIC_SEQ_CST))
 		sched_yield();
 	__atomic_store_n(&released, 1, __ATOMIC_SEQ_CST);
 	/* Main will wait, and its P rest; the other is with the refused. */
