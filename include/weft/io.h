@@ -149,7 +149,8 @@ int weft_set_write_deadline(int fd, int64_t when);
  * As weft_go, but the goroutine begins when fd can be read: until then it has
  * no stack, and an idle connection costs some 400 bytes. It also begins when
  * the read deadline is reached, or fd closed with weft_close, and finds that
- * out by reading. One at a time for a descriptor: -EBUSY. -EPERM for what the
+ * out by reading; which may have to wait, if another one was faster or the
+ * kernel late. One at a time for a descriptor: -EBUSY. -EPERM for what the
  * kernel cannot wait for, -EBADF.
  */
 #ifdef __cplusplus
