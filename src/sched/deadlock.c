@@ -3,17 +3,18 @@
  * Everyone is asleep: report and die, if nobody is left who could wake one.
  *
  * All Ps being idle, and no M running a goroutine without one, means that no
- * goroutine runs or can run. A thread that is
- * none of ours still might spawn or wake one, so with any such thread in the
- * process silence is not proof. A thread that ends is seen for a moment after
- * it has been joined, so who is in doubt asks again a few times within a tenth
- * of a second (m_sleep), and then lets it be: an idle program makes no system
- * calls. If such a thread ends later the program sleeps on.
+ * goroutine runs or can run. A thread that is none of ours still might spawn or
+ * wake one, so with any such thread in the process silence is not proof. A
+ * thread that ends is seen for a moment after it has been joined, so who is in
+ * doubt asks again a few times within a tenth of a second (m_sleep), and then
+ * lets it be: an idle program makes no system calls. If such a thread ends
+ * later the program sleeps on.
  */
 #include "sched.h"
 
 #include "alarm.h"
 #include "fatal.h"
+#include "hard.h"
 #include "netpoll.h"
 #include "weft.h"
 
@@ -28,9 +29,9 @@ enum { SANITIZER_THREADS = 0 };
 enum { OTHERS = 2 };
 
 /*
- * Threads that are neither Ms nor one of these. Asking takes
- * some ten microseconds, on the way to sleep when all are asleep. sched.lock
- * held: n_m is exact.
+ * Threads that are neither Ms nor one of these. Asking takes some ten
+ * microseconds, on the way to sleep when all are asleep. sched.lock held: n_m
+ * is exact.
  */
 static bool
 foreign_threads(void)
@@ -56,35 +57,53 @@ all_asleep(uint64_t *gen)
  * cannot be seen in one instant, the lock of timers comes before ours. But if
  * no P was taken between two looks nobody but a foreign thread has set a timer
  * meanwhile, or begun to wait for a descriptor.
- * sched.lock held on return. *doubt: a timer is being fired just now, and may
- * or may not wake somebody.
+ * sched.lock held on return. *gen: of both looks. *doubt: a timer is being
+ * fired just now, and may or may not wake somebody.
  */
 static bool
-nothing_ahead(bool *doubt)
+nothing_ahead(uint64_t *gen, bool *doubt)
 {
 	bool asleep, pending, awaited;
-	uint64_t then, now;
+	uint64_t now;
 
 	lock_take(&sched.lock);
-	asleep = all_asleep(&then);
+	asleep = all_asleep(gen);
 	lock_drop(&sched.lock);
 	awaited = asleep && netpoll_awaited();
 	pending = !asleep || awaited || alarm_pending();
 	*doubt = asleep && pending && !awaited && alarm_next() == NEVER_NS;
+	hard_pause();
 	lock_take(&sched.lock);
-	return !pending && all_asleep(&now) && now == then;
+	return !pending && all_asleep(&now) && now == *gen;
+}
+
+/*
+ * A foreign thread may be about to move a timer, which is then nowhere, and
+ * have ended when threads are counted. So once there is none all is looked at
+ * again: who is not there changes nothing, and if no P was taken since nobody
+ * has made another. sched.lock held on return.
+ */
+static bool
+is_dead(bool *doubt)
+{
+	uint64_t then, now;
+
+	if (!nothing_ahead(&then, doubt))
+		return false;
+	*doubt = foreign_threads();
+	if (*doubt)
+		return false;
+	lock_drop(&sched.lock);
+	return nothing_ahead(&now, doubt) && now == then;
 }
 
 bool
 deadlock_check(void)
 {
-	bool doubt, dead = nothing_ahead(&doubt), ended;
+	bool doubt, dead = is_dead(&doubt), ended = sched.main_exited;
 
-	if (dead)
-		doubt = foreign_threads();
-	ended = sched.main_exited;
 	lock_drop(&sched.lock);
-	if (!dead || doubt)
+	if (!dead)
 		return doubt;
 	if (ended && spawn_count() == 0)
 		fatal("no goroutines left (main called weft_exit): deadlock");
