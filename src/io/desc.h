@@ -252,7 +252,7 @@ void desc_wake(struct desc *d, enum dir dir, bool ok, struct glist *woken);
  */
 bool desc_settled(struct desc *d);
 
-/* ---- several at a time: poll.c ---- */
+/* ---- several at a time: many.c ---- */
 
 /*
  * Stands in the queue of one direction, to be ended with CANCELLED (see

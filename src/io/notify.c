@@ -275,10 +275,6 @@ go_on(void)
 	return served;
 }
 
-/*
- * The goroutine. If a program closes descriptors that are not its own, ours
- * among them, its signals come late.
- */
 static long
 try_read(struct desc *d, void *times)
 {
@@ -300,7 +296,10 @@ heard(void)
 	return n < 0 ? n : 0;
 }
 
-/* There may be no descriptor for the poller, or no memory, for a while. */
+/*
+ * The goroutine. There may be no descriptor for the poller, or no memory, for a
+ * while: then signals come late.
+ */
 static void
 serve(void *arg)
 {

@@ -100,7 +100,7 @@ void netpoll_fired(void);
 void netpoll_wake(struct note *n);
 void netpoll_poke(struct note *n);
 
-/* ---- io/desc.c, by name: what only descriptors know ---- */
+/* ---- io/desc.c and desclife.c, by name: what only descriptors know ---- */
 
 /*
  * This number is the runtime's own, and just made: calls of the program are
