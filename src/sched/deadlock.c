@@ -49,7 +49,7 @@ all_asleep(uint64_t *gen)
 	return !a_load_relaxed(&sched.stopping) &&
 	    a_load_relaxed(&sched.n_idle_p) == a_load_relaxed(&sched.procs) &&
 	    !a_load_relaxed(&sched.n_off[OFF_NOT]) &&
-	    sched.globq.list.n == 0;
+	    globq_len(&sched.globq) == 0;
 }
 
 /*

@@ -256,7 +256,7 @@ give_up(struct m *mp)
 	bool rest;
 
 	lock_take(&sched.lock);
-	rest = !a_load_relaxed(&sched.stopping) && !sched.globq.list.n;
+	rest = !a_load_relaxed(&sched.stopping) && !globq_len(&sched.globq);
 	if (rest) {
 		p_idle_put(m_release(mp));
 		m_idle_put(mp);
@@ -373,7 +373,8 @@ idle_rest_loose(struct m *mp)
 		lock_drop(&sched.lock);
 		m_halt();
 	}
-	if (!a_load_relaxed(&sched.stopping) && sched.globq.list.n && !mp->shun)
+	if (!a_load_relaxed(&sched.stopping) && globq_len(&sched.globq) &&
+	    !mp->shun)
 		pp = p_idle_get_near(mp->old_p);
 	if (!pp)
 		m_idle_put(mp);

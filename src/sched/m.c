@@ -102,7 +102,7 @@ m_acquire(struct m *mp, struct p *pp)
 	check(a_load_relaxed(&mp->inside));
 	pp->solo = mp->pinned != NULL;
 	if (unlikely(pp->solo))
-		pp->fair_at = 0;
+		pp->fair.global_at = 0;
 	a_store_relaxed(&mp->pp, pp);
 	a_store_rel(&pp->mp, mp);	/* pairs with the monitor */
 }

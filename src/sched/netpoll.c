@@ -252,8 +252,8 @@ netpoll_hurry_slow(void)
 	pp = m_p(mp);
 	if (pp && !pp->look) {
 		pp->look = true;
-		pp->fair_kept = pp->fair_at;
-		pp->fair_at = 0;	/* g0 takes it from there */
+		pp->fair.global_kept = pp->fair.global_at;
+		pp->fair.global_at = 0;	/* g0 takes it from there */
 	}
 	rt_leave_out(mp);
 }

@@ -7,6 +7,7 @@
 #ifndef P_H
 #define P_H
 
+#include "fair.h"
 #include "g.h"
 #include "rand.h"
 #include "runq.h"
@@ -63,25 +64,19 @@ struct p {
 	/* the monitor */
 	struct plook watch;
 
+	/* whose turn it is: see there */
+	struct fairness fair cache_aligned;
+
 	/* the M that has it */
-	uint64_t fair_at;	/* value of stats.switches at which it is the
-				 * global queue's turn */
-	uint32_t next_run;	/* runnext and newborns taken in a row */
-	uint32_t old_turns;	/* see pick_oldest */
-	uint64_t nest_turn;	/* of the nest's oldest, in cycles */
 	uint64_t spawn_at;	/* stats.switches at the last spawn */
 	uint32_t spawn_run;	/* spawns since the last switch */
 	uint32_t alone;		/* yields that found nobody else */
-	uint32_t turns;		/* of the global queue */
 	uint32_t alarms_run;	/* times timers came before them: search.c */
 	uint32_t looks_run;	/* ... and those from the network */
-	uint64_t fair_kept;	/* fair_at, while `look` */
 	bool roam;		/* look at other Ps before own queue */
 	bool look;		/* ... and at the network: netpoll_hurry */
-	bool flip;		/* whose turn it is: see let_others */
 	bool solo;		/* its M is pinned: never switch directly */
 	uint64_t looked;	/* at the clock, in cycles */
-	uint64_t roamed;	/* by time, in cycles */
 	struct rand rand;
 	struct gcache gs;
 	struct stack_cache stacks;

@@ -16,6 +16,8 @@
  *			be stuck in a goroutine that does not come back, with
  *			others and timers behind it. A P that looks there
  *			before its own queue *roams*.
+ *
+ * These are counts, right for short turns. Time is a ceiling: see fair.h.
  */
 #ifndef PICK_H
 #define PICK_H
@@ -28,7 +30,7 @@
 enum {
 	FAIR_EVERY = 61,
 	ROAM_EVERY = 16,		/* turns of the global queue, or */
-	ROAM_FEW_US = 4096,		/* ... some ten milliseconds */
+	ROAM_FEW_US = FAIR_SLICE_FEW_US,	/* ... a slice */
 	NEXT_RUN_MAX = 64,		/* newest in a row, but of those that */
 	NEXT_RUN_STEP = 4,		/* ... were woken a quarter */
 	NEST_TURN_FEW_US = 1024		/* some milliseconds */
@@ -46,9 +48,9 @@ roam_late(struct p *pp)
 {
 	uint64_t now = cpu_cycles();
 
-	if (now - pp->roamed < ROAM_FEW_US * cpu_cycles_few_us())
+	if (now - pp->fair.visited_at < ROAM_FEW_US * cpu_cycles_few_us())
 		return false;
-	pp->roamed = now;
+	pp->fair.visited_at = now;
 	return true;
 }
 
@@ -56,13 +58,13 @@ roam_late(struct p *pp)
 static inline bool
 fair_turn(struct p *pp)
 {
-	return a_load_relaxed(&pp->stats.switches) >= pp->fair_at;
+	return a_load_relaxed(&pp->stats.switches) >= pp->fair.global_at;
 }
 
 static inline void
 fair_done(struct p *pp)
 {
-	pp->fair_at = a_load_relaxed(&pp->stats.switches) + FAIR_EVERY;
+	pp->fair.global_at = a_load_relaxed(&pp->stats.switches) + FAIR_EVERY;
 }
 
 static inline bool
@@ -70,9 +72,9 @@ nest_turn(struct p *pp)
 {
 	uint64_t now = cpu_cycles();
 
-	if (now - pp->nest_turn < NEST_TURN_FEW_US * cpu_cycles_few_us())
+	if (now - pp->fair.newborn_at < NEST_TURN_FEW_US * cpu_cycles_few_us())
 		return false;
-	pp->nest_turn = now;
+	pp->fair.newborn_at = now;
 	return true;
 }
 
@@ -85,10 +87,10 @@ nest_turn(struct p *pp)
 static inline struct g *
 pick_oldest(struct p *pp)
 {
-	uint32_t turn = ++pp->old_turns;
+	uint32_t turn = ++pp->fair.line_turns;
 	struct g *gp = NULL;
 
-	pp->next_run = 0;
+	fair_chain(&pp->fair);
 	/* By count, too: with slow goroutines its time has always come. */
 	if (turn % 4 == 0 && nest_len(&pp->q.nest) && nest_turn(pp))
 		gp = nest_take(&pp->q.nest);
@@ -112,19 +114,22 @@ pick_queued(struct p *pp)
 {
 	struct g *gp;
 
-	if (unlikely(pp->next_run >= NEXT_RUN_MAX))
-		return pick_oldest(pp);
+	if (unlikely(pp->fair.picks >= NEXT_RUN_MAX)) {
+		if (!fair_goes_on(&pp->fair))
+			return pick_oldest(pp);
+		pp->fair.picks /= 2;
+	}
 	gp = runq_take_next(&pp->q);
 	if (gp) {
-		pp->next_run += NEXT_RUN_STEP;
+		pp->fair.picks += NEXT_RUN_STEP;
 		return gp;
 	}
 	gp = nest_pop(&pp->q.nest);
 	if (gp) {
-		pp->next_run += 1 + runq_len(&pp->q) / 2;
+		pp->fair.picks += 1 + runq_len(&pp->q) / 2;
 		return gp;
 	}
-	pp->next_run = 0;
+	fair_chain(&pp->fair);
 	return runq_get(&pp->q);
 }
 
@@ -135,12 +140,13 @@ pick_queued(struct p *pp)
 static always_inline struct g *
 pick_local(struct p *pp)
 {
-	if (unlikely(stop_asked() || alarm_due(pp)))
+	if (unlikely(stop_asked() || alarm_due(pp) ||
+	    a_load_relaxed(&pp->fair.due)))
 		return NULL;
 	if (unlikely(fair_turn(pp))) {
 		if (pp->solo)
 			return NULL;	/* always its turn: see m_acquire */
-		if (++pp->turns % ROAM_EVERY == 0 || roam_late(pp))
+		if (++pp->fair.global_turns % ROAM_EVERY == 0 || roam_late(pp))
 			pp->roam = true;
 		if (pp->look || pp->roam || globq_len(&sched.globq) ||
 		    netpoll_due())

@@ -92,7 +92,7 @@ hold_resolve(struct m *mp, struct g *gp)
 bool
 pin_is_first(void)
 {
-	struct g *gp = sched.globq.list.head;
+	struct g *gp = globq_peek(&sched.globq);
 
 	check(lock_held(&sched.lock));
 	return gp && a_load_relaxed(&gp->hold) & HOLD_PIN;
@@ -119,7 +119,7 @@ bind(struct m *mp, struct g *gp)
 	mp->pinned = gp;
 	if (m_p(mp)) {
 		m_p(mp)->solo = true;
-		m_p(mp)->fair_at = 0;
+		m_p(mp)->fair.global_at = 0;
 	}
 }
 

@@ -81,10 +81,10 @@ p_hand_off(struct p *pp)
 
 	lock_take(&sched.lock);
 	if (globq_urgent(&sched.globq))
-		pp->fair_at = 0;
+		pp->fair.global_at = 0;
 	if (a_load_relaxed(&sched.stopping) == STOP_WORLD) {
 		last = world_stopped(pp);
-	} else if (!runq_empty(&pp->q) || sched.globq.list.n) {
+	} else if (!runq_empty(&pp->q) || globq_len(&sched.globq)) {
 		mp = m_idle_get();
 		if (!mp)
 			mp = pin_take_first();

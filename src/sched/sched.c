@@ -141,7 +141,7 @@ ready_many(struct p *pp, struct glist *l)
 	globq_put(&sched.globq, l);
 	lock_drop(&sched.lock);
 	if (pp)
-		pp->fair_at = 0;	/* soon, here too */
+		pp->fair.global_at = 0;	/* soon, here too */
 	else
 		sysmon_hint();
 }
@@ -178,7 +178,7 @@ sched_ready_urgent(struct glist *l)
 	for (struct g *gp = l->head; gp; gp = gp->link)
 		g_set(gp, G_WAITING, G_RUNNABLE);
 	lock_take(&sched.lock);
-	globq_put_first(&sched.globq, l);
+	globq_put_urgent(&sched.globq, l);
 	lock_drop(&sched.lock);
 	idle_wake();
 	sysmon_hint();
@@ -246,9 +246,9 @@ commit_park(struct m *mp, struct g *gp)
 static void
 let_others(struct p *pp)
 {
-	pp->flip = !pp->flip;
-	if (pp->flip || globq_urgent(&sched.globq))
-		pp->fair_at = 0;
+	pp->fair.flip = !pp->fair.flip;
+	if (pp->fair.flip || globq_urgent(&sched.globq))
+		pp->fair.global_at = 0;
 	else
 		fair_done(pp);
 }
@@ -424,7 +424,7 @@ sched_park_drop(struct lock *l, enum wait_reason reason)
 static noinline bool
 yield_from_alone(struct p *pp)
 {
-	if (stop_asked() || alarm_due(pp))
+	if (stop_asked() || alarm_due(pp) || a_load_relaxed(&pp->fair.due))
 		return true;
 	if (pp->solo && !runq_empty(&pp->q))
 		return true;
@@ -432,7 +432,7 @@ yield_from_alone(struct p *pp)
 		pp->roam = true;
 	if (!pp->roam && !globq_len(&sched.globq))
 		return false;
-	pp->fair_at = 0;		/* not back to ourselves at once */
+	pp->fair.global_at = 0;		/* not back to ourselves at once */
 	return true;
 }
 

@@ -21,9 +21,12 @@ enum {
 	STEAL_PAUSES = 16		/* between two looks: some 0.2 us */
 };
 
-/* One to run, and a share of at most `more` for the own ring. */
+/*
+ * One to run, and a share of at most `more` for the own ring. Urgent ones come
+ * first, or not at all.
+ */
 static struct g *
-global_get(struct p *pp, uint32_t more)
+global_get(struct p *pp, uint32_t more, bool urgent)
 {
 	struct g *gp;
 
@@ -31,9 +34,9 @@ global_get(struct p *pp, uint32_t more)
 		return NULL;
 	lock_take(&sched.lock);
 	gp = globq_get_batch(&sched.globq, &pp->q,
-	    a_load_relaxed(&sched.procs), more);
+	    a_load_relaxed(&sched.procs), more, urgent);
 	if (globq_urgent(&sched.globq))
-		pp->fair_at = 0;	/* and the next one at the next turn */
+		pp->fair.global_at = 0;	/* and the next one at the next turn */
 	lock_drop(&sched.lock);
 	return gp;
 }
@@ -44,11 +47,11 @@ global_get(struct p *pp, uint32_t more)
  * many. But no more than the ring has room for.
  */
 static struct g *
-global_turn(struct p *pp)
+global_turn(struct p *pp, bool urgent)
 {
 	bool room = runq_len(&pp->q) <= RUNQ_HALF;
 
-	return global_get(pp, room ? GLOBAL_SHARE_MAX : 0);
+	return global_get(pp, room ? GLOBAL_SHARE_MAX : 0, urgent);
 }
 
 /* Takes half of the victim's ring, or its runnext if that is all. */
@@ -167,11 +170,78 @@ static struct g *
 network_first(struct p *pp)
 {
 	pp->look = false;
-	pp->fair_at = pp->fair_kept;
+	pp->fair.global_at = pp->fair.global_kept;
 	if (pp->looks_run++ < LOOKS_FIRST_MAX && netpoll_look_first())
-		return global_turn(pp);
+		return global_turn(pp, true);
 	pp->looks_run = 0;
 	return NULL;
+}
+
+/* Looks at other Ps before the own queue. */
+static struct g *
+visit(struct m *mp, struct p *pp)
+{
+	struct g *gp = NULL;
+
+	pp->roam = false;
+	if (runq_len(&pp->q) <= RUNQ_HALF && idle_start_spinning(mp))
+		gp = steal(pp);
+	a_bump(&pp->fair.visits, 1);
+	return gp;
+}
+
+/* One of a source that has waited for a slice, if any is due. */
+static cold struct g *
+serve_due(struct m *mp, struct p *pp)
+{
+	struct g *gp = NULL;
+	int source;
+
+	while (!gp && (source = fair_next_due(&pp->fair)) >= 0)
+		gp = source == FAIR_RING ? runq_get(&pp->q) :
+		    source == FAIR_NEWBORN ? nest_take(&pp->q.nest) :
+		    source == FAIR_GLOBAL ? global_turn(pp, false) :
+		    visit(mp, pp);
+	return gp;
+}
+
+/*
+ * The global queue's turn by count, or an urgent one's. In the turn between
+ * two of these the own queue comes first.
+ */
+static struct g *
+fair_share(struct p *pp)
+{
+	bool waits = globq_urgent(&sched.globq);
+	bool urgent = fair_urgent(&pp->fair, waits);
+	struct g *gp = NULL;
+
+	fair_done(pp);
+	netpoll_turn();
+	if (waits && !urgent) {
+		pp->fair.global_at = 0;
+		gp = pick_queued(pp);
+	}
+	return gp ? gp : global_turn(pp, urgent);
+}
+
+/* Those that do not wait for their turn in the own queue. */
+static struct g *
+search_line(struct m *mp, struct p *pp)
+{
+	struct g *gp = NULL;
+
+	if (unlikely(pp->look))
+		gp = network_first(pp);
+	if (!gp && unlikely(a_load_relaxed(&pp->fair.due)))
+		gp = serve_due(mp, pp);
+	if (!gp && !alarms_first(pp) && fair_turn(pp))
+		gp = fair_share(pp);
+	if (pp->roam)
+		alarm_run_all();
+	if (!gp && pp->roam)
+		gp = visit(mp, pp);
+	return gp;
 }
 
 /* One look at everything, in order. P held. */
@@ -179,25 +249,14 @@ static struct g *
 search(struct m *mp)
 {
 	struct p *pp = m_p(mp);
-	struct g *gp = NULL;
+	struct g *gp = search_line(mp, pp);
 
-	if (unlikely(pp->look))
-		gp = network_first(pp);
-	if (!gp && !alarms_first(pp) && fair_turn(pp)) {
-		fair_done(pp);
-		netpoll_turn();
-		gp = global_turn(pp);
-	}
-	if (pp->roam)
-		alarm_run_all();
-	if (!gp && pp->roam && runq_len(&pp->q) <= RUNQ_HALF &&
-	    idle_start_spinning(mp))
-		gp = steal(pp);
-	pp->roam = false;
-	if (!gp)
+	if (gp)
+		fair_chain(&pp->fair);
+	else
 		gp = pick_queued(pp);
 	if (!gp)
-		gp = global_get(pp, RUNQ_HALF - 1);
+		gp = global_get(pp, RUNQ_HALF - 1, true);
 	if (!gp && netpoll_look())
 		gp = pick_queued(pp);
 	if (!gp && idle_start_spinning(mp)) {

@@ -51,6 +51,7 @@ enum { FINE, ASKED, SIGNALLED };	/* steps */
 
 static const int64_t round_min = 20 * US;
 static const int64_t round_max = 10 * MS;
+static const int64_t round_waiting = 1 * MS;	/* ... if others wait */
 static const int64_t round_slow = 200 * US;	/* too long for a hint */
 static const int64_t step_ns = 20 * US;		/* between two steps */
 static const int64_t answer_ns = 100 * US;	/* ... after the signal: seldom
@@ -83,9 +84,12 @@ static struct {
 	uint64_t looked;	/* netpoll.looked when we last looked */
 	uint64_t preempted;	/* how often somebody was, */
 	int64_t rough_at;	/* ... and when that was last seen */
+	bool was_stuck;		/* a P was, at the last look */
 	/* of this look */
 	int64_t now, sooner;	/* sleep no longer than until then */
 	bool crowded;		/* no P is idle, and something is queued */
+	bool waiting;		/* something is queued at a P in use */
+	uint32_t n_stuck;	/* Ps that did not come to what they have */
 	bool urgent, acted;
 	bool listen;		/* sleeps in the poller */
 	uint32_t n_asked, n_take;
@@ -317,6 +321,8 @@ look_at(struct p *pp)
 		return;
 	}
 	mon.busy_at = mon.now;
+	mon.waiting |= fair_watch(pp, m_tid(mp), mon.was_stuck,
+	    mon.now, mon.slice);
 	if (!same_as_before(w, pp, mp)) {
 		/* What was asked of the last goroutine is not of this one. */
 		if (step != FINE)
@@ -328,6 +334,7 @@ look_at(struct p *pp)
 	} else if (!a_load_relaxed(&mp->inside)) {
 		look_at_slice(pp, mp);
 	}
+	mon.n_stuck += mon.now - w->since >= mon.slice && !runq_empty(&pp->q);
 	mon.n_asked += w->step != FINE;
 }
 
@@ -339,13 +346,17 @@ make_way(void)
 {
 	struct p *pp = mon.oldest;
 	struct m *mp = pp ? pp->watch.mp : NULL;
+	int64_t least = short_slice;
 
 	if (!mp || pp->watch.step != FINE)
 		return;
-	if (mon.now - pp->watch.since >= short_slice)
+	if (a_load_relaxed(&pp->fair.share) &&
+	    least < (int64_t)a_load_relaxed(&pp->fair.between_ns))
+		least = (int64_t)a_load_relaxed(&pp->fair.between_ns);
+	if (mon.now - pp->watch.since >= least)
 		deal_with(pp, mp);
 	else
-		no_later_than(pp->watch.since + short_slice);
+		no_later_than(pp->watch.since + least);
 }
 
 /*
@@ -466,10 +477,13 @@ look_around(void)
 {
 	/* sc: pairs with world_resize: so many Ps are there */
 	uint32_t procs = a_load_sc(&sched.procs);
-	bool full = a_load_relaxed(&sched.n_idle_p) == 0;
+	/* An idle P that no thread is to be had for helps nobody. */
+	bool full = a_load_relaxed(&sched.n_idle_p) == 0 ||
+	    a_load_relaxed(&sched.starved);
 
-	mon.acted = false;
-	mon.n_asked = mon.n_take = 0;
+	mon.acted = mon.waiting = false;
+	mon.was_stuck = mon.n_stuck > 0;
+	mon.n_asked = mon.n_take = mon.n_stuck = 0;
 	mon.oldest = NULL;
 	if (timers_are_ours())
 		alarm_run_all();
@@ -629,9 +643,11 @@ nap(void)
 static void
 rest(void)
 {
+	int64_t most = mon.waiting ? round_waiting : round_max;
+
 	mon.round = mon.acted ? round_min : mon.round * 2;
-	if (mon.round > round_max || mon.busy_at != mon.now)
-		mon.round = round_max;	/* or nobody has a P */
+	if (mon.round > most || mon.busy_at != mon.now)
+		mon.round = most;	/* or nobody has a P */
 	if (fall_asleep()) {
 		a_store_relaxed(&sysmon.slow, 1);
 		os_asleep_forget(true);

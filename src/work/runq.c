@@ -163,11 +163,13 @@ runq_empty(struct runq *q)
 
 /* ---- the global queue ---- */
 
+/* After a change. */
 static void
 globq_count(struct globq *q)
 {
+	a_store_relaxed(&q->urgent, q->first.n);
 	/* sc: pairs with globq_len; as in runq_put */
-	a_store_sc(&q->n, q->list.n);
+	a_store_sc(&q->n, q->list.n + q->first.n);
 }
 
 void
@@ -178,23 +180,10 @@ globq_put(struct globq *q, struct glist *l)
 }
 
 void
-globq_put_first(struct globq *q, struct glist *l)
+globq_put_urgent(struct globq *q, struct glist *l)
 {
-	a_store_relaxed(&q->urgent, a_load_relaxed(&q->urgent) + l->n);
-	glist_move(l, &q->list);
-	glist_move(&q->list, l);
+	glist_move(&q->first, l);
 	globq_count(q);
-}
-
-/* The first; it is urgent no longer. */
-static struct g *
-globq_pop(struct globq *q)
-{
-	uint32_t urgent = a_load_relaxed(&q->urgent);
-
-	if (urgent)
-		a_store_relaxed(&q->urgent, urgent - 1);
-	return glist_pop(&q->list);
 }
 
 void
@@ -204,29 +193,48 @@ globq_put_one(struct globq *q, struct g *gp)
 	globq_count(q);
 }
 
+/* The first that is not urgent. */
+static struct g *
+pop_usual(struct globq *q)
+{
+	struct g *gp = glist_pop(&q->list);
+
+	if (gp)
+		a_bump(&q->given, 1);
+	return gp;
+}
+
+struct g *
+globq_peek(const struct globq *q)
+{
+	return q->first.head ? q->first.head : q->list.head;
+}
+
 struct g *
 globq_get(struct globq *q)
 {
-	struct g *gp = globq_pop(q);
+	struct g *gp = glist_pop(&q->first);
 
+	if (!gp)
+		gp = pop_usual(q);
 	globq_count(q);
 	return gp;
 }
 
 struct g *
 globq_get_batch(struct globq *q, struct runq *mine, uint32_t procs,
-    uint32_t more)
+    uint32_t more, bool urgent)
 {
 	uint32_t n = q->list.n / procs;
-	bool urgent = globq_urgent(q);
-	struct g *first = globq_pop(q), *gp;
+	struct g *first, *gp;
 
 	check(runq_len(mine) + more <= RUNQ_SIZE);
+	if (urgent && q->first.n)
+		return globq_get(q);
+	first = pop_usual(q);
 	if (n > more)
 		n = more;
-	if (urgent)
-		n = 0;
-	while (n-- > 0 && (gp = glist_pop(&q->list)))
+	while (n-- > 0 && (gp = pop_usual(q)))
 		must(runq_put_quiet(mine, gp));
 	globq_count(q);
 	return first;

@@ -194,26 +194,37 @@ bool runq_empty(struct runq *q);
 
 /* ---- the global queue: under the scheduler's lock ---- */
 
+/*
+ * Two lists, each first in, first out. Urgent goroutines come before the
+ * others, for takers that do not leave them out.
+ */
 struct globq {
-	struct glist list;	/* under sched.lock */
-	a32 n;			/* its length; written under the lock */
-	a32 urgent;		/* so many at its front cannot wait; the same */
+	/* under sched.lock */
+	struct glist list;
+	struct glist first;	/* urgent */
+	/* any thread, atomic; written under sched.lock */
+	a32 n;			/* the length of both */
+	a32 urgent;		/* ... and of the urgent one */
+	a32 given;		/* how many that were not urgent it gave out */
 };
 
 void globq_put(struct globq *q, struct glist *l);
-/* Before all others: they are urgent. */
-void globq_put_first(struct globq *q, struct glist *l);
+/* They are urgent. */
+void globq_put_urgent(struct globq *q, struct glist *l);
 void globq_put_one(struct globq *q, struct g *gp);
 struct g *globq_get(struct globq *q);
+/* The one that globq_get would give out. */
+struct g *globq_peek(const struct globq *q);
 /*
  * One to run, and the rest of a fair share (length/procs + 1 in all), at most
  * `more`, into the caller's own ring, which has room. Of urgent ones only one:
- * in the ring they would wait behind others. NULL if there is none.
+ * in the ring they would wait behind others; and none unless `urgent`. NULL if
+ * there is none.
  */
 struct g *globq_get_batch(struct globq *q, struct runq *mine, uint32_t procs,
-    uint32_t more);
+    uint32_t more, bool urgent);
 
-/* Does anybody at its front wait urgently? A guess unless under the lock. */
+/* Is there an urgent one? A guess unless under the lock. */
 static inline bool
 globq_urgent(struct globq *q)
 {

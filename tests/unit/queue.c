@@ -120,13 +120,40 @@ TEST(global_batch_is_a_fair_share)
 		glist_push(&l, &gs[i]);
 	globq_put(&gq, &l);
 	EQ(globq_len(&gq), 1000);
-	OK(globq_get_batch(&gq, &q, 16, RUNQ_HALF - 1) == &gs[0]);
+	OK(globq_get_batch(&gq, &q, 16, RUNQ_HALF - 1, true) == &gs[0]);
 	EQ(runq_len(&q), 1000 / 16);
 	OK(runq_get(&q) == &gs[1]);
 	while (runq_get(&q))
 		;
-	OK(globq_get_batch(&gq, &q, 1, RUNQ_HALF - 1) == &gs[1000 / 16 + 1]);
+	OK(globq_get_batch(&gq, &q, 1, RUNQ_HALF - 1, true) ==
+	    &gs[1000 / 16 + 1]);
 	EQ(runq_len(&q), RUNQ_HALF - 1);
+}
+
+/* Urgent goroutines come before the others, first in, first out. */
+TEST(urgent_in_order)
+{
+	struct globq gq = {0};
+	struct glist l = {0};
+
+	setup(4);
+	globq_put_one(&gq, &gs[0]);
+	glist_push(&l, &gs[1]);
+	globq_put_urgent(&gq, &l);
+	glist_push(&l, &gs[2]);
+	glist_push(&l, &gs[3]);
+	globq_put_urgent(&gq, &l);
+	EQ(globq_len(&gq), 4);
+	OK(globq_peek(&gq) == &gs[1]);
+	OK(globq_get_batch(&gq, &q, 1, 8, true) == &gs[1]);
+	OK(globq_get_batch(&gq, &q, 1, 8, true) == &gs[2]);
+	OK(globq_urgent(&gq));
+	/* A taker that leaves them out gets the one that waits behind. */
+	OK(globq_get_batch(&gq, &q, 1, 8, false) == &gs[0]);
+	OK(globq_get_batch(&gq, &q, 1, 8, false) == NULL);
+	OK(globq_get(&gq) == &gs[3]);
+	EQ(globq_len(&gq), 0);
+	OK(!globq_urgent(&gq));
 }
 
 /* ---- owner against thieves ---- */

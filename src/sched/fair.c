@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* Fairness by time. See fair.h. */
+#include "fair.h"
+
+#include "os.h"
+#include "sched.h"
+
+static const int64_t timed_after = 1000000;	/* a chain as long as this */
+static const int64_t timed_for = 100000000;
+
+/* ---- the owner ---- */
+
+/* A thread that had to wait for a CPU measures too much, but seldom. */
+void
+fair_chain_timed(struct fairness *f)
+{
+	uint64_t now = cpu_cycles(), used = now - f->chain_at;
+	uint64_t most = FAIR_SLICE_FEW_US * cpu_cycles_few_us();
+
+	if (used > most)
+		used = most;
+	f->quantum += used / 8 - f->quantum / 8;
+	f->chain_at = now;
+}
+
+int
+fair_next_due(struct fairness *f)
+{
+	uint32_t due = a_load_relaxed(&f->due);
+
+	for (uint32_t i = 1; i <= FAIR_SOURCES; i++) {
+		uint32_t source = (f->served + i) % FAIR_SOURCES;
+
+		if (!(due >> source & 1))
+			continue;
+		a_and_relaxed(&f->due, ~(UINT32_C(1) << source));
+		f->served = source;
+		return (int)source;
+	}
+	return -1;
+}
+
+bool
+fair_urgent(struct fairness *f, bool waits)
+{
+	bool was = f->urgent_turn;
+
+	f->urgent_turn = false;
+	if (!waits)
+		return false;
+	if (likely(!a_load_relaxed(&f->share)))
+		return true;
+	if (was) {
+		a_store_relaxed(&f->between_ns,
+		    (uint64_t)(os_now_ns() - f->urgent_at));
+		return false;
+	}
+	f->urgent_at = os_now_ns();
+	return f->urgent_turn = true;
+}
+
+/* ---- the monitor ---- */
+
+/* Does the source have goroutines, and how many has it given out? */
+static bool
+waits_in(struct p *pp, enum fair_source source, bool stuck, uint32_t *mark)
+{
+	switch (source) {
+	case FAIR_RING:
+		*mark = a_load_relaxed(&pp->q.head);
+		return runq_len(&pp->q) > 0;
+	case FAIR_NEWBORN:
+		*mark = a_load_relaxed(&pp->q.nest.top);
+		return nest_len(&pp->q.nest) > 0;
+	case FAIR_GLOBAL:
+		*mark = a_load_relaxed(&sched.globq.given);
+		return globq_len(&sched.globq) >
+		    a_load_relaxed(&sched.globq.urgent);
+	default:
+		*mark = a_load_relaxed(&pp->fair.visits);
+		return stuck;
+	}
+}
+
+/* How long has the source given out none? Negative if it has none. */
+static int64_t
+waited(struct p *pp, enum fair_source source, bool stuck, int64_t now)
+{
+	struct fairness *f = &pp->fair;
+	uint32_t mark;
+	bool some = waits_in(pp, source, stuck, &mark);
+
+	if (!some || mark != f->seen[source].mark) {
+		f->seen[source].mark = mark;
+		f->seen[source].since = now;
+	}
+	return some ? now - f->seen[source].since : -1;
+}
+
+/*
+ * The ring has given out none for so long. It is a long chain if the thread
+ * has computed all the while, and was not just waiting for a CPU.
+ */
+static bool
+long_chain(struct fairness *f, int tid, int64_t ns)
+{
+	int64_t cpu = ns < 0 ? 0 : os_thread_cpu_ns(tid);
+
+	if (ns > 0 && tid == f->ring_tid)
+		return cpu - f->ring_cpu >= timed_after;
+	f->ring_tid = ns < 0 ? 0 : tid;
+	f->ring_cpu = cpu;
+	return false;
+}
+
+bool
+fair_watch(struct p *pp, int tid, bool stuck, int64_t now, int64_t slice)
+{
+	struct fairness *f = &pp->fair;
+	bool any = false, urgent = globq_urgent(&sched.globq);
+
+	for (int s = 0; s < FAIR_SOURCES; s++) {
+		int64_t ns = waited(pp, s, stuck, now);
+
+		any |= ns >= 0;
+		if (s == FAIR_RING && long_chain(f, tid, ns))
+			f->timed_until = now + timed_for;
+		if (ns < slice)
+			continue;
+		f->seen[s].since = now;
+		a_or_relaxed(&f->due, UINT32_C(1) << s);
+		if (urgent)
+			a_store_relaxed(&f->share, true);
+	}
+	a_store_relaxed(&f->timed, now < f->timed_until);
+	if (!urgent)
+		a_store_relaxed(&f->share, false);
+	return any;
+}
