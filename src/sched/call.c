@@ -51,18 +51,29 @@ learn(struct m *mp)
 	a_store_relaxed(slow, n);
 }
 
-/* It will take long: the P goes to who needs it. Inside. */
+/*
+ * It will take long: the P goes to an M that needs it. If there is none, the P
+ * stays: the monitor takes it when one has been made. Inside.
+ */
 static cold void
 give_up(struct m *mp)
 {
-	struct p *pp = m_release(mp);
+	bool idle;
+	struct p *pp;
 
+	lock_take(&sched.lock);
+	idle = sched.n_idle_m > 0;
+	if (idle)
+		loose_count(OFF_CALL);
+	lock_drop(&sched.lock);
+	if (!idle) {
+		m_want();
+		return;
+	}
+	pp = m_release(mp);
 	mp->old_p = pp;
 	mp->off = OFF_CALL;
 	mp->call_start = cpu_cycles();
-	lock_take(&sched.lock);
-	loose_count(OFF_CALL);
-	lock_drop(&sched.lock);
 	p_hand_off(pp);
 }
 

@@ -180,15 +180,13 @@ idle_starved(void)
 	a_store_relaxed(&sched.starved, 1);
 	if (sysmon_asleep())
 		sysmon_wake();
-	else
-		sysmon_hint();
 }
 
 /*
  * Gives back what a start that came to nothing had taken. Others relied on
  * the spinner we had counted: we look in its place, if there is an M now that
- * could do the work. (If not, every M has a P or is about to get one, and
- * looks for itself after this.)
+ * could do the work. (If not, the one that is wanted looks when it is made,
+ * which is after this; if the kernel refuses it, the monitor tries again.)
  */
 static cold void
 start_failed(struct p *pp)
@@ -200,8 +198,9 @@ start_failed(struct p *pp)
 		last = world_stopped(pp);
 	} else {
 		p_idle_put(pp);
-		idle_starved();
 		look = !list_empty(&sched.idle_m);
+		if (!look)
+			idle_starved();
 	}
 	/* sc: pairs with idle_wake; under the lock: see the head */
 	a_add_sc(&sched.n_spinning, -1u);
@@ -336,14 +335,10 @@ ask_if_dead(struct m *mp)
 		mp->doubts = deadlock_check() ? DOUBTS : 0;
 }
 
-bool
-idle_rest(struct m *mp)
+/* On the idle list: the last look at everything. */
+static bool
+look_and_sleep(struct m *mp)
 {
-	if (nap(mp) || !give_up(mp))
-		return true;
-	hard_pause();
-	if (mp->spinning)
-		uncount(mp);
 	if (work_anywhere() || alarm_due_anywhere()) {
 		if (idle_take_back(mp))
 			return true;
@@ -358,6 +353,29 @@ idle_rest(struct m *mp)
 	return m_sleep(mp);
 }
 
+bool
+idle_rest(struct m *mp)
+{
+	if (nap(mp) || !give_up(mp))
+		return true;
+	hard_pause();
+	if (mp->spinning)
+		uncount(mp);
+	return look_and_sleep(mp);
+}
+
+bool
+idle_born(struct m *mp)
+{
+	lock_take(&sched.lock);
+	if (a_load_relaxed(&sched.stopping) & STOP_ENDED) {
+		lock_drop(&sched.lock);
+		m_halt();
+	}
+	m_idle_put(mp);
+	lock_drop(&sched.lock);
+	return look_and_sleep(mp);
+}
 /*
  * Whatever it left behind was put on a queue, and announced, before: so it
  * need not look. But there may be an idle P, and it is awake.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of an M: made on demand, asleep when there is nothing to do, gone
- * when there are too many.
+ * The life of an M: made on demand, by the thread in weft_run, asleep when
+ * there is nothing to do, gone when there are too many.
  *
  * `procs` idle Ms stay for good and sleep without a timeout, so that an idle
  * program makes no system calls. One that goes idle beyond that leaves if
@@ -333,6 +333,17 @@ end_pinned(struct m *mp)
 		p_hand_off(pp);
 }
 
+/* With the P it was given, or idle. False if it shall end. */
+static bool
+begin(struct m *mp)
+{
+	if (!mp->nextp)
+		return idle_born(mp);
+	m_acquire(mp, mp->nextp);
+	mp->nextp = NULL;
+	return true;
+}
+
 static void *
 m_main(void *arg)
 {
@@ -354,10 +365,8 @@ m_main(void *arg)
 		say("weft: warning: no memory for a signal stack: an overflow "
 		    "on thread %d will not be reported\n", mp->id);
 	san_thread(&mp->san);
-	m_acquire(mp, mp->nextp);
-	mp->nextp = NULL;
-	mp->spinning = mp->nextspin;
-	sched_loop(mp);
+	if (begin(mp))
+		sched_loop(mp);
 	if (mp->ends)
 		end_pinned(mp);
 	a_store_relaxed(&mp->signalled, false);
@@ -404,19 +413,13 @@ count_thread(void)
 	return id;
 }
 
+/* A new thread, with P pp if that is not NULL. 0 or -errno. */
 static cold int
-m_new(struct p *pp, bool spin)
+m_make(struct p *pp)
 {
-	struct m *mp, *me = m_self();
-	int err, id;
+	struct m *mp;
+	int err, id = count_thread();
 
-	/*
-	 * What a new thread inherits (affinity, priority, namespaces) must not
-	 * be what a goroutine pinned its thread for. The monitor does it.
-	 */
-	if (me && me->pinned)
-		return -EAGAIN;
-	id = count_thread();
 	if (id < 0)
 		return id;
 	mp = record_get();
@@ -428,7 +431,6 @@ m_new(struct p *pp, bool spin)
 	a_store_relaxed(&mp->inside, 1);
 	mp->id = id;
 	mp->nextp = pp;
-	mp->nextspin = spin;
 	err = os_thread_start(m_main, mp, M_STACK_BYTES);
 	if (err) {
 		uncount_thread();
@@ -438,10 +440,45 @@ m_new(struct p *pp, bool spin)
 }
 
 int
+m_make_first(struct p *pp)
+{
+	return m_make(pp);
+}
+
+static a32 wanted;
+
+void
+m_want(void)
+{
+	/* pairs with m_make_wanted; the poke comes after */
+	a_store_rel(&wanted, 1);
+	note_poke(&sched.run_note);
+}
+
+/* The kernel refused it, or there are enough: the monitor tries again. */
+static cold void
+not_made(void)
+{
+	lock_take(&sched.lock);
+	idle_starved();
+	lock_drop(&sched.lock);
+}
+
+void
+m_make_wanted(void)
+{
+	/* pairs with m_want */
+	if (a_xchg_acq(&wanted, 0) && m_make(NULL) != 0)
+		not_made();
+}
+
+int
 m_start(struct m *mp, struct p *pp, bool spin)
 {
-	if (!mp)
-		return m_new(pp, spin);
+	if (!mp) {
+		m_want();
+		return -EAGAIN;
+	}
 	mp->nextp = pp;
 	mp->nextspin = spin;
 	netpoll_wake(&mp->note);

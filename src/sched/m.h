@@ -119,12 +119,25 @@ struct m {
 } cache_aligned;
 
 /*
- * Starts an M that has P pp: the idle one mp, or a new thread if mp is NULL.
- * It begins as spinning if spin says so, and that was counted already.
- * 0, or -errno if no thread is to be had; then nothing has changed.
- * No lock held.
+ * Starts the idle M mp with P pp. It begins as spinning if spin says so, and
+ * that was counted already. If mp is NULL, none was idle: one is wanted, and
+ * -EAGAIN is returned; otherwise 0. No lock held.
  */
 int m_start(struct m *mp, struct p *pp, bool spin);
+
+/*
+ * New threads are made by the thread in weft_run alone, which has no P and
+ * holds nothing: making one takes locks of libc, and what holds these may be
+ * a goroutine that waits for a P. So an M is born idle, without a P, and looks
+ * for work when all that it needs is there.
+ *
+ * One more shall be made. Any thread, also in a signal handler.
+ */
+void m_want(void);
+/* The thread in weft_run: makes the one that is wanted, if any. */
+void m_make_wanted(void);
+/* The same thread, at boot: the first M, with P pp. 0 or -errno. */
+int m_make_first(struct p *pp);
 
 /*
  * Puts this M, which has no P, to sleep until somebody gives it one. On entry

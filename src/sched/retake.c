@@ -76,7 +76,7 @@ loose_take_p(struct m *mp)
 void
 p_hand_off(struct p *pp)
 {
-	bool last = false, start = false;
+	bool last = false, start = false, spare = false;
 	struct m *mp = NULL;
 
 	lock_take(&sched.lock);
@@ -88,6 +88,7 @@ p_hand_off(struct p *pp)
 		mp = m_idle_get();
 		if (!mp)
 			mp = pin_take_first();
+		spare = !sched.n_idle_m && sched.n_m < sched.max_m;
 		start = true;
 	} else {
 		p_idle_put(pp);
@@ -95,6 +96,9 @@ p_hand_off(struct p *pp)
 	lock_drop(&sched.lock);
 	if (last)
 		note_wake(&sched.stop_note);
+	/* Where one M blocked, others may soon. */
+	if (spare)
+		m_want();
 	if (start && m_start(mp, pp, false) != 0)
 		world_no_thread(pp);
 	if (!last && !start)

@@ -79,6 +79,8 @@ struct sched {
 	struct { void (*v_)(void); } on_end;
 
 	struct note stop_note;
+	struct note run_note;		/* the thread in weft_run sleeps: woken
+					 * at the end, poked by m_want */
 	struct pstats any;		/* of who has no P: added atomically */
 };
 
@@ -188,6 +190,8 @@ bool idle_take_back(struct m *mp);
 
 /* On g0, without a P: rests as above. */
 bool idle_rest_loose(struct m *mp);
+/* The same for an M that has just been made. */
+bool idle_born(struct m *mp);
 
 /* sched.lock held. */
 void p_idle_put(struct p *pp);

@@ -3,9 +3,9 @@
  * Boot and end.
  *
  * The thread that calls weft_run makes the Ps and the main goroutine, wakes
- * the first M and then only waits for the main goroutine's result. It runs no
- * goroutines itself: if it did, it could be deep in an endless one when main
- * returns, and weft_run could not.
+ * the first M and then waits for the main goroutine's result. Meanwhile it
+ * makes the other Ms (see m.h). It runs no goroutines itself: if it did, it
+ * could be deep in an endless one when main returns, and weft_run could not.
  */
 #include <errno.h>
 
@@ -40,7 +40,6 @@ struct job {
 	int argc;
 	char **argv;
 	int result;
-	struct note done;
 };
 
 void
@@ -79,7 +78,7 @@ main_goroutine(void *arg)
 	on_end = a_load_sc(&sched.on_end);	/* sc: the same */
 	if (on_end)
 		on_end();
-	note_wake(&job->done);
+	note_wake(&sched.run_note);
 }
 
 /* A fault on this thread: ours if it hit the guard of the current stack. */
@@ -252,7 +251,7 @@ start_main(struct job *job)
 	g_set(gp, G_DEAD, G_RUNNABLE);
 	a_add_relaxed(&sched.any.spawned, 1);
 	pp = world_boot(gp);
-	err = m_start(NULL, pp, false);
+	err = m_make_first(pp);
 	if (err)
 		unstart_main(pp);
 	else
@@ -283,7 +282,8 @@ run(const weft_config *config, struct job *job)
 	if (err)
 		a_store_rel(&phase, DOWN);	/* pairs with the next try */
 	else
-		note_sleep(&job->done, FOREVER);
+		while (note_wait(&sched.run_note, FOREVER) == NOTE_POKED)
+			m_make_wanted();
 	return err;
 }
 

@@ -106,29 +106,39 @@ no_later_than(int64_t when)
 
 /* ---- one P ---- */
 
-/* Would there be an M for one more P? A guess. */
+/*
+ * Is there an M for the next P that is taken? If not, one is wanted, and
+ * *later says whether it can be had then.
+ */
 static bool
-thread_to_be_had(void)
+thread_to_be_had(bool *later)
 {
 	bool yes;
 
 	lock_take(&sched.lock);
-	yes = sched.n_idle_m || sched.n_m < sched.max_m || pin_is_first();
+	yes = sched.n_idle_m > mon.n_take || pin_is_first();
+	*later = !yes && sched.n_m < sched.max_m;
 	lock_drop(&sched.lock);
+	if (*later)
+		m_want();
 	return yes;
 }
 
 static void
 plan_take(struct p *pp, struct m *mp, int why)
 {
-	bool computes = why > WEFT_TAKEN_ASLEEP;
+	bool computes = why > WEFT_TAKEN_ASLEEP, later = false;
 
 	if (mon.n_take == TAKE_MAX)
 		return;
 	/* A stop of the world needs no thread for it. */
 	if (!a_load_relaxed(&sched.stopping) &&
 	    ((computes && a_load_relaxed(&sched.n_off[OFF_LOOSE]) +
-	    mon.n_take >= sched.max_loose) || !thread_to_be_had())) {
+	    mon.n_take >= sched.max_loose) || !thread_to_be_had(&later))) {
+		if (later) {
+			no_later_than(mon.now + step_ns);
+			return;
+		}
 		stall_count(&stalls.capped);
 		/* It has another slice. */
 		pp->watch.step = FINE;

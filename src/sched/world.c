@@ -213,7 +213,7 @@ cold void
 world_no_thread(struct p *pp)
 {
 	struct glist l = {0};
-	bool last = false;
+	bool last = false, look = false;
 
 	lock_take(&sched.lock);
 	if (a_load_relaxed(&sched.stopping) == STOP_WORLD) {
@@ -222,11 +222,16 @@ world_no_thread(struct p *pp)
 		runq_drain(&pp->q, &l);
 		globq_put(&sched.globq, &l);
 		p_idle_put(pp);
-		idle_starved();
+		look = !list_empty(&sched.idle_m);
+		if (!look)
+			idle_starved();
 	}
 	lock_drop(&sched.lock);
 	if (last)
 		note_wake(&sched.stop_note);
+	/* The one that is wanted may have been made before this. */
+	if (look)
+		idle_wake_if_work();
 }
 
 static void
