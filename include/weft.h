@@ -59,7 +59,7 @@ extern "C" {
 /*
  * Zero means default. The environment comes second, this struct first:
  * WEFT_PROCS, WEFT_MAX_THREADS, WEFT_STACK (bytes), WEFT_PREEMPT_SIGNAL,
- * WEFT_MAX_LOOSE, numbers, fill in what is zero here. For tests:
+ * WEFT_MAX_LOOSE, WEFT_PAUSE, numbers, fill in what is zero here. For tests:
  * WEFT_SLICE_US=n makes a time slice n microseconds long, and ends it whether
  * others wait or not; WEFT_MIGRATE=1 moves a goroutine to another thread in
  * every call of this library.
@@ -75,6 +75,9 @@ typedef struct weft_config {
 	int max_loose;		/* goroutines that may compute without a
 				 * processor; default max(64, 4 * procs); -1:
 				 * none */
+	int pause;		/* goroutines that cannot be preempted are
+				 * paused with their thread; -1: they are not,
+				 * and go on computing without a processor */
 } weft_config;
 
 /*

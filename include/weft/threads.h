@@ -105,6 +105,10 @@ enum weft_taken {
 	WEFT_TAKEN_UNKNOWN,	/* its callers could not be made out */
 	WEFT_TAKEN_TIED,	/* it had a pointer to its thread's memory */
 	WEFT_TAKEN_STACK,	/* no room on its stack, or not on its stack */
+	/* it could not be paused either, because: */
+	WEFT_TAKEN_LIBC,	/* it was in libc, the loader or malloc */
+	WEFT_TAKEN_NO_THREAD,	/* there was no thread to go on with */
+	WEFT_TAKEN_REALTIME,	/* its thread has a real-time policy */
 	WEFT_TAKEN_REASONS
 };
 const char *weft_taken_name(enum weft_taken why);
@@ -113,10 +117,13 @@ typedef struct weft_stalls {
 	uint64_t asked;		/* goroutines asked to let others run */
 	uint64_t signals;	/* sent to preempt one */
 	uint64_t preempted;	/* times that was safe, and done */
+	uint64_t paused[WEFT_TAKEN_REASONS];	/* times a goroutine was paused
+				 * with its thread instead, and why */
 	uint64_t refused[WEFT_TAKEN_REASONS];	/* ... and not, and why */
 	uint64_t taken[WEFT_TAKEN_REASONS];	/* processors taken, and why */
 	uint64_t interrupted;	/* system calls that failed with EINTR by it */
 	uint64_t capped;	/* times too many ran without a processor */
+	int paused_now;		/* goroutines that are paused */
 	int loose;		/* goroutines that have none now, and compute */
 	int blocked;		/* ... and are in a call, or were asleep */
 } weft_stalls;

@@ -335,19 +335,27 @@ contains(const struct dl_phdr_info *info, uintptr_t addr)
 	return false;
 }
 
+static void
+describe_loaded(struct module *m, const struct dl_phdr_info *info)
+{
+	struct headers h = { info->dlpi_phdr, info->dlpi_phnum };
+	const char *path = info->dlpi_name;
+
+	memset(m, 0, sizeof(*m));
+	m->base = info->dlpi_addr;
+	set_name(m, path && *path ? path : "program");
+	describe(m, h);
+}
+
 static int
 look_at(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct search *s = arg;
-	struct headers h = { info->dlpi_phdr, info->dlpi_phnum };
-	const char *path = info->dlpi_name;
 
 	(void)size;
 	if (!contains(info, s->addr))
 		return 0;
-	s->m->base = info->dlpi_addr;
-	set_name(s->m, path && *path ? path : "program");
-	describe(s->m, h);
+	describe_loaded(s->m, info);
 	return 1;
 }
 
@@ -356,8 +364,32 @@ module_at(const void *addr, struct module *m)
 {
 	struct search s = { (uintptr_t)addr, m };
 
-	memset(m, 0, sizeof(*m));
 	return dl_iterate_phdr(look_at, &s) ? 0 : -ENOENT;
+}
+
+struct visit {
+	void (*fn)(const struct module *m, void *arg);
+	void *arg;
+};
+
+static int
+visit_one(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct visit *v = arg;
+	struct module m;
+
+	(void)size;
+	describe_loaded(&m, info);
+	v->fn(&m, v->arg);
+	return 0;
+}
+
+void
+module_each(void (*fn)(const struct module *m, void *arg), void *arg)
+{
+	struct visit v = { fn, arg };
+
+	dl_iterate_phdr(visit_one, &v);
 }
 
 bool

@@ -70,6 +70,9 @@ bool module_program(struct module *m);
 /* The object that this address is in: 0 or -ENOENT. Takes libc's locks. */
 int module_at(const void *addr, struct module *m);
 
+/* Calls fn for every loaded object. Takes libc's locks. */
+void module_each(void (*fn)(const struct module *m, void *arg), void *arg);
+
 /* True if code of the module is at this address. Signal-safe. */
 bool module_has_code(const struct module *m, uintptr_t pc);
 /* The i-th library that it needs, or NULL if there are not so many. */

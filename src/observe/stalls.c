@@ -19,6 +19,9 @@ weft_taken_name(enum weft_taken why)
 		[WEFT_TAKEN_UNKNOWN] = "callers not made out",
 		[WEFT_TAKEN_TIED] = "has a pointer to its thread's memory",
 		[WEFT_TAKEN_STACK] = "no room on its stack",
+		[WEFT_TAKEN_LIBC] = "in libc, the loader or malloc",
+		[WEFT_TAKEN_NO_THREAD] = "no thread to go on with",
+		[WEFT_TAKEN_REALTIME] = "real-time policy",
 	};
 
 	return why < WEFT_TAKEN_REASONS ? names[why] : "?";
@@ -38,11 +41,13 @@ weft_stalls_read(weft_stalls *out)
 		.preempted = preempted,
 		.interrupted = a_load_relaxed(&stalls.interrupted),
 		.capped = a_load_relaxed(&stalls.capped),
+		.paused_now = (int)a_load_relaxed(&sched.n_paused),
 		.loose = (int)a_load_relaxed(&sched.n_off[OFF_LOOSE]),
 	};
 	out->blocked = off - out->loose;
 	for (int i = 0; i < WEFT_TAKEN_REASONS; i++) {
 		out->refused[i] = a_load_relaxed(&stalls.refused[i]);
+		out->paused[i] = a_load_relaxed(&stalls.paused[i]);
 		out->taken[i] = a_load_relaxed(&stalls.taken[i]);
 	}
 }

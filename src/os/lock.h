@@ -12,6 +12,7 @@
 #include "atomic.h"
 #include "defs.h"
 #include "lockrank.h"
+#include "self.h"
 
 /*
  * Word of a lock:
@@ -52,9 +53,23 @@ enum { LOCK_FREE, LOCK_HELD, LOCK_SLEEPERS };
 void lock_take_slow(struct lock *l);
 void lock_wake(struct lock *l);
 
+/*
+ * A thread that holds one is not paused (sched/pause.c): it is counted before
+ * it takes the lock, and until after it has released it. A signal handler on
+ * the thread itself reads the count, so the compiler's order is enough.
+ */
+static always_inline void
+lock_count(uint32_t by)
+{
+	__asm__ volatile("" ::: "memory");
+	self()->locks += by;
+	__asm__ volatile("" ::: "memory");
+}
+
 static always_inline void
 lock_take_word(struct lock *l)
 {
+	lock_count(1);
 	/* pairs with lock_drop_word */
 	if (unlikely(!a_cas_acq(&l->word, LOCK_FREE, LOCK_HELD)))
 		lock_take_slow(l);
@@ -67,6 +82,7 @@ lock_drop_word(struct lock *l)
 	/* pairs with lock_take_word */
 	if (unlikely(a_xchg_rel(&l->word, LOCK_FREE) == LOCK_SLEEPERS))
 		lock_wake(l);
+	lock_count(-1u);
 }
 
 static inline void

@@ -89,6 +89,8 @@ void os_thread_yield(void);
 int os_thread_count(void);
 /* Where this thread's stack and thread-local memory lie. Empty if unknown. */
 void os_thread_bounds(uintptr_t *lo, uintptr_t *hi);
+/* Does this thread have a real-time policy? Signal-safe. */
+bool os_thread_realtime(void);
 /* How long it has had a CPU, in all; or -errno. */
 int64_t os_thread_cpu_ns(int tid);
 
@@ -133,7 +135,8 @@ void os_on_fault(void (*fn)(void *addr));
 
 /*
  * Calls fn(uc) when `sig` interrupts a thread because of os_signal_thread, on
- * the signal stack, with all signals blocked; system calls are restarted. One
+ * the signal stack, with all signals blocked but those of faults and libc's
+ * own; system calls are restarted. One
  * that was sent by others goes to the handler that was there before. Returns 0
  * or -errno.
  */

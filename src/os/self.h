@@ -20,6 +20,8 @@ struct self {
 	uint32_t ranks;		/* debug: set of lock ranks held */
 	int32_t when;		/* of `born`: weft_opt.readable_ */
 	uint64_t contended;	/* when it last had to wait for a lock */
+	uint32_t locks;		/* of the library that it holds or takes; read
+				 * by signal handlers on it */
 };
 _Static_assert(offsetof(struct self, args) == 8, "arch/<arch>/capture.S");
 

@@ -134,6 +134,23 @@ deliver(int sig, siginfo_t *si, void *uc)
 		old->sa_handler(sig);
 }
 
+/*
+ * The handler may last long (sched/pause.c), so these are not blocked: faults,
+ * and the signals by which libc has every thread change its identity, or ends
+ * one.
+ */
+static uint64_t
+open_signals(void)
+{
+	static const int open[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP,
+	    SIGABRT, SIGSYS, 32, 33, 34 };
+	uint64_t mask = 0;
+
+	for (size_t i = 0; i < countof(open); i++)
+		mask |= os_sigbit(open[i]);
+	return mask;
+}
+
 int
 os_on_signal(int sig, bool (*fn)(void *uc))
 {
@@ -142,9 +159,12 @@ os_on_signal(int sig, bool (*fn)(void *uc))
 		.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART,
 	};
 
+	uint64_t mask = ~open_signals();
+
 	if (signal_number)
 		return 0;		/* a second boot */
 	memset(&sa.sa_mask, 0xff, sizeof sa.sa_mask);
+	memcpy(&sa.sa_mask, &mask, sizeof mask);
 	on_signal = fn;
 	if (sigaction(sig, &sa, &before_signal) != 0)
 		return -EINVAL;

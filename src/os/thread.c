@@ -110,6 +110,15 @@ os_thread_count(void)
 	return count ? count : -EINVAL;
 }
 
+bool
+os_thread_realtime(void)
+{
+	enum { FIFO = 1, RR = 2, DEADLINE = 6 };
+	long policy = syscall6(SYS_sched_getscheduler, 0, 0, 0, 0, 0, 0);
+
+	return policy == FIFO || policy == RR || policy == DEADLINE;
+}
+
 /* A thread's clock is named by its id: see clock_getcpuclockid(3). */
 int64_t
 os_thread_cpu_ns(int tid)

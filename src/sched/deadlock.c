@@ -31,14 +31,14 @@ enum { OTHERS = 2 };
 /*
  * Threads that are neither Ms nor one of these. Asking takes some ten
  * microseconds, on the way to sleep when all are asleep. sched.lock held: n_m
- * is exact.
+ * is exact, but for a thread that is being made. That one asks for itself.
  */
 static bool
 foreign_threads(void)
 {
 	int n = os_thread_count();
 
-	return n < 0 || (uint32_t)n > sched.n_m + OTHERS + SANITIZER_THREADS;
+	return n < 0 || sched.n_making || (uint32_t)n > sched.n_m + OTHERS + SANITIZER_THREADS;
 }
 
 /* sched.lock held. *gen is how often a P has left the idle list. */

@@ -337,6 +337,9 @@ end_pinned(struct m *mp)
 static bool
 begin(struct m *mp)
 {
+	lock_take(&sched.lock);
+	sched.n_making--;
+	lock_drop(&sched.lock);
 	if (!mp->nextp)
 		return idle_born(mp);
 	m_acquire(mp, mp->nextp);
@@ -381,6 +384,7 @@ uncount_thread(void)
 {
 	lock_take(&sched.lock);
 	sched.n_m--;
+	sched.n_making--;
 	lock_drop(&sched.lock);
 }
 
@@ -406,6 +410,7 @@ count_thread(void)
 	if (sched.n_m < sched.max_m) {
 		id = sched.next_m_id++;
 		sched.n_m++;
+		sched.n_making++;
 	}
 	lock_drop(&sched.lock);
 	if (id < 0)

@@ -13,6 +13,8 @@
  *	idle		no P, on the idle list, asleep on its note
  *	starting	taken from the idle list (or new) with a P in `nextp`
  *	pinned		asleep for its own goroutine alone: see pin.c
+ *	paused		asleep in the handler of the preemption signal, until
+ *			its goroutine has a turn again: see pause.c
  *	halted		asleep for good: the main goroutine has returned
  *
  * idle -> starting by whoever wakes it, under sched.lock; idle -> gone by
@@ -62,6 +64,8 @@ struct m {
 	a64 calls;		/* so many in all */
 	a32 call_key;		/* which one: see call.c */
 	APTR(struct g) curg;	/* the goroutine it runs, or NULL on g0 */
+	abool unmovable;	/* ... was paused: it may be in code that
+				 * cannot be moved */
 	/* ... from one context to the next across a switch */
 	APTR(struct g) left;	/* who left, NULL if nobody */
 
@@ -105,6 +109,7 @@ struct m {
 
 	/* under sched.lock */
 	struct list idle;	/* linked while on the idle list */
+	struct list paused;	/* linked while its goroutine is paused */
 	struct m *free_link;	/* records of Ms that ended */
 	/* atomic; written under sched.lock */
 	abool surplus;		/* idle as one too many: leaves in time */

@@ -133,15 +133,27 @@ unbind(struct m *mp, struct g *gp)
 }
 
 void
+pin_bind(struct m *mp, struct g *gp)
+{
+	if (!gp->pins)
+		bind(mp, gp);
+}
+
+void
+pin_unbind(struct m *mp, struct g *gp)
+{
+	if (!gp->pins)
+		unbind(mp, gp);
+}
+
+void
 pin_step_back(struct m *mp)
 {
 	struct g *gp = m_g(mp);
 
-	if (!gp->pins)
-		bind(mp, gp);
+	pin_bind(mp, gp);
 	sched_step_back();
-	if (!gp->pins)
-		unbind(mp, gp);
+	pin_unbind(mp, gp);
 }
 
 bool

@@ -35,6 +35,7 @@
 
 #include "audit.h"
 #include "fatal.h"
+#include "pause.h"
 #include "sched.h"
 #include "sigframe.h"
 #include "stall.h"
@@ -153,6 +154,8 @@ examine(struct m *mp, const ucontext_t *uc)
 	uint32_t n = a_load_acq(&allowed.n);
 	struct stack *s;
 
+	if (!n)
+		return WEFT_TAKEN_OFF;
 	if (gp->pins || gp->regions || a_load_relaxed(&mp->in_call))
 		return WEFT_TAKEN_REGION;
 	if (text_is_ours(pc))
@@ -175,6 +178,17 @@ refuse(struct m *mp, int why)
 	stall_count(&stalls.refused[why]);
 	/* pairs with judge */
 	a_store_rel(&mp->verdict, VERDICT_REFUSED + (uint32_t)why);
+}
+
+/* The goroutine cannot be moved: it is paused, if that can be done. */
+static void
+not_moved(struct m *mp, const ucontext_t *uc, uint32_t was, int why)
+{
+	int not = pause_here(mp, sigframe_pc(uc), why);
+
+	rt_leave(mp, was);
+	if (not >= 0)
+		refuse(mp, not == WEFT_TAKEN_OFF ? why : not);
 }
 
 /*
@@ -221,8 +235,7 @@ on_signal(void *context)
 	was = rt_enter(mp);
 	why = examine(mp, uc);
 	if (why >= 0) {
-		rt_leave(mp, was);
-		refuse(mp, why);
+		not_moved(mp, uc, was, why);
 		return true;
 	}
 	a_store_relaxed(&mp->asked, 0);
@@ -238,7 +251,8 @@ on_signal(void *context)
 bool
 preempt_possible(void)
 {
-	return a_load_relaxed(&allowed.n) > 0;
+	return allowed.signal &&
+	    (a_load_relaxed(&allowed.n) > 0 || pause_possible());
 }
 
 bool
@@ -294,7 +308,7 @@ explain_at_start(void)
 }
 
 int
-preempt_init(int sig)
+preempt_init(int sig, bool pause)
 {
 	struct module program;
 
@@ -303,6 +317,7 @@ preempt_init(int sig)
 	if (os_on_signal(sig, on_signal) != 0)
 		return -EINVAL;
 	allowed.signal = sig;
+	pause_init(pause);
 	if (module_program(&program) &&
 	    audit_module(&program, true, &allowed.audit)) {
 		allow(&program);
@@ -333,7 +348,7 @@ weft_preempt_allow(const void *address)
 		err = 0;
 	else if (!audit_module(&m, false, &allowed.audit))
 		err = -EACCES;
-	else if (preempt_possible())
+	else if (a_load_relaxed(&allowed.n) > 0)
 		allow(&m);
 	lock_drop(&allowed.lock);
 	return err;

@@ -18,11 +18,14 @@
  */
 enum { VERDICT_IDLE, VERDICT_SENT, VERDICT_REFUSED };
 
-/* At boot, after the settings are known: 0 or -errno. sig < 0: never. */
-int preempt_init(int sig);
+/*
+ * At boot, after the settings are known: 0 or -errno. sig < 0: never. pause:
+ * goroutines that cannot be moved are paused.
+ */
+int preempt_init(int sig, bool pause);
 /* The signal in use, 0 if none is. */
 int preempt_signal(void);
-/* Can any goroutine be preempted by a signal? */
+/* Can any goroutine be preempted by a signal, or paused? */
 bool preempt_possible(void);
 /* The monitor: sends it. False if that cannot be done now. */
 bool preempt_send(struct m *mp);

@@ -569,6 +569,7 @@ sched_loop(struct m *mp)
 		    !hold_resolve(mp, gp))
 			continue;
 		make_current(mp, m_p(mp), gp);
+		a_store_relaxed(&mp->unmovable, false);
 		a_store_relaxed(&mp->left, NULL);
 		mp->left_san = &mp->san;
 		san_before(&mp->san, &gp->san, false);

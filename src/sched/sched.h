@@ -51,7 +51,9 @@ struct sched {
 	struct list idle_m;
 	uint32_t n_idle_m;
 	uint32_t n_m;			/* threads made and not ended */
+	uint32_t n_making;		/* ... of these, not begun yet */
 	struct m *free_m;		/* records of Ms that ended */
+	struct list paused;		/* Ms: see pause.c */
 	struct m *watcher;		/* idle M that waits for timers */
 	int next_m_id;
 	uint32_t stop_wait;		/* Ps still to stop */
@@ -59,6 +61,7 @@ struct sched {
 	/* atomic; written under lock: Ms that run a goroutine without a P, by
 	 * enum off; OFF_NOT: all of them */
 	a32 n_off[OFF_LOOSE + 1];
+	a32 n_paused;			/* atomic; the same */
 	a32 starved;			/* a P has work, and no thread was to
 					 * be had: the monitor tries again */
 	bool main_exited;		/* by weft_exit */
@@ -263,6 +266,9 @@ struct g *pin_wait(struct m *mp);
 bool hold_resolve(struct m *mp, struct g *gp);
 /* The goroutine waits for its turn on its own M. Inside; returns inside. */
 void pin_step_back(struct m *mp);
+/* Inside: binds it to its M for as long as it waits; and no longer. */
+void pin_bind(struct m *mp, struct g *gp);
+void pin_unbind(struct m *mp, struct g *gp);
 /*
  * sched.lock held: is a pinned goroutine first in the global queue? And takes
  * it from there, for a P that no M is idle for: the M that it waits on.

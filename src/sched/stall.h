@@ -11,7 +11,9 @@
 
 struct stalls {
 	a64 asked, signals, preempted, interrupted, capped;
+	a64 pauses;		/* of all kinds */
 	a64 refused[WEFT_TAKEN_REASONS], taken[WEFT_TAKEN_REASONS];
+	a64 paused[WEFT_TAKEN_REASONS];
 };
 
 extern struct stalls stalls;

@@ -13,6 +13,7 @@
 #include "alarm.h"
 #include "fatal.h"
 #include "netpoll.h"
+#include "pause.h"
 #include "preempt.h"
 #include "sched.h"
 #include "sysmon.h"
@@ -74,6 +75,7 @@ main_goroutine(void *arg)
 	 * the lock of a descriptor */
 	a_store_sc(&phase, ENDED);
 	world_end();
+	pause_end();
 	desc_ended();
 	on_end = a_load_sc(&sched.on_end);	/* sc: the same */
 	if (on_end)
@@ -110,6 +112,7 @@ setting(int64_t *v, const char *env, int64_t dflt, int64_t lo, int64_t hi)
 struct settings {
 	uint32_t procs;
 	int signal;
+	bool pause;
 	int64_t slice_us;	/* 0: the usual one */
 };
 
@@ -119,15 +122,18 @@ configure_preempt(const weft_config *c, struct settings *out)
 {
 	int64_t sig = c->preempt_signal, loose = c->max_loose, slice = 0;
 	int64_t migrate = 0, most = 4 * (int64_t)out->procs;
+	int64_t pause = c->pause;
 
 	if (most < LOOSE_MIN)
 		most = LOOSE_MIN;
 	if (!setting(&sig, "WEFT_PREEMPT_SIGNAL", SIGURG, -1, SIGRTMAX) ||
 	    !setting(&loose, "WEFT_MAX_LOOSE", most, -1, INT32_MAX) ||
 	    !setting(&slice, "WEFT_SLICE_US", 0, 0, 1000000) ||
+	    !setting(&pause, "WEFT_PAUSE", 1, -1, 1) ||
 	    !setting(&migrate, "WEFT_MIGRATE", 0, 0, 1) || sig == 0)
 		return -EINVAL;
 	out->signal = (int)sig;
+	out->pause = pause > 0;
 	out->slice_us = slice;
 	sched.max_loose = loose < 0 ? 0 : (uint32_t)loose;
 	if (migrate)
@@ -168,7 +174,7 @@ start_watch(const struct settings *set)
 	if (os_barrier_init() != 0)
 		return -ENOSYS;
 	sched.sigmask = os_sigmask();
-	err = preempt_init(set->signal);
+	err = preempt_init(set->signal, set->pause);
 	if (set->signal > 0)
 		sched.sigmask &= ~os_sigbit(set->signal);
 	if (!err)
@@ -191,6 +197,7 @@ boot(const weft_config *config)
 		return err;
 	sched.seed = os_random_seed();
 	list_init(&sched.idle_m);
+	list_init(&sched.paused);
 	err = world_make_ps(set.procs);
 	if (err)
 		return err;

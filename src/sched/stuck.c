@@ -15,7 +15,7 @@
 #include "stall.h"
 
 enum { FINE, ASKED, SIGNALLED };	/* steps */
-enum { SIGNAL_TRIES = 3 };
+enum { SIGNAL_TRIES = 5 };
 
 static const int64_t step_ns = 20 * US;		/* between two steps */
 static const int64_t answer_ns = 100 * US;	/* ... after the signal: seldom
@@ -24,7 +24,11 @@ static const int64_t verdict_ns = 200 * US;	/* if one is urgent, */
 static const int64_t verdict_max = 2 * MS;	/* ... for the handler */
 static const int64_t starve_short = 1 * MS;	/* ... or for a CPU, if */
 static const int64_t starve_max = 20 * MS;	/* ... urgent, and if not */
+static const int64_t retry_ns = 50 * US;	/* first; then doubled */
 static const int64_t short_slice = 500 * US;
+static const int64_t shortest_slice = 100 * US;	/* of those not movable, */
+static const int64_t unmovable_min = 1 * MS;	/* ... if one is urgent, or
+						 * they are many */
 
 /*
  * Is there an M for the next P that is taken? If not, one is wanted, and
@@ -109,22 +113,35 @@ static bool
 worth_another(const struct plook *w, int why)
 {
 	return w->tries < SIGNAL_TRIES && why >= WEFT_TAKEN_RUNTIME &&
-	    why != WEFT_TAKEN_STACK;
+	    why != WEFT_TAKEN_STACK && why != WEFT_TAKEN_REALTIME;
 }
 
 /*
  * The signal was not handled because the kernel does not let the thread run:
  * others have the CPU, maybe of other processes. Another thread with its P
  * would have to wait, too, and be one more. But not for ever: and if somebody
- * is urgent, not for long, since a thread that begins is sooner in turn.
+ * is urgent, not for long, since a thread that begins is sooner in turn. (One
+ * that was paused before will be paused when it runs: then it does not pay to
+ * have one more.)
  */
 static bool
 starved(const struct plook *w, struct m *mp)
 {
-	int64_t most = mon.urgent ? starve_short : starve_max;
+	int64_t most = mon.urgent && !a_load_relaxed(&mp->unmovable) ?
+	    starve_short : starve_max;
 
 	return mon.now - w->at < most && w->cpu >= 0 &&
 	    os_thread_cpu_ns(m_tid(mp)) - w->cpu < step_ns;
+}
+
+static void
+try_later(struct plook *w)
+{
+	int64_t delay = retry_ns << (w->tries - 1);
+
+	w->step = ASKED;
+	w->at = mon.now + delay - step_ns;
+	no_later_than(mon.now + delay);
 }
 
 static void
@@ -144,7 +161,7 @@ judge(struct p *pp, struct m *mp)
 	} else if (v >= VERDICT_REFUSED) {
 		a_store_relaxed(&mp->verdict, VERDICT_IDLE);
 		if (worth_another(w, (int)(v - VERDICT_REFUSED)))
-			press(pp, mp);
+			try_later(w);
 		else
 			plan_take(pp, mp, (int)(v - VERDICT_REFUSED));
 	} else {
@@ -169,6 +186,23 @@ deal_with(struct p *pp, struct m *mp)
 	} else {
 		judge(pp, mp);
 	}
+}
+
+/*
+ * Those that cannot be moved hold more that others wait for, the more of them
+ * there are: their slices are shorter.
+ */
+static int64_t
+slice_of(struct m *mp)
+{
+	uint32_t procs = a_load_relaxed(&sched.procs), n;
+
+	if (!a_load_relaxed(&mp->unmovable))
+		return mon.slice;
+	n = a_load_relaxed(&sched.n_paused) / procs + 1;
+	if (mon.slice / n > unmovable_min)
+		return mon.slice / n;
+	return mon.slice < unmovable_min ? mon.slice : unmovable_min;
 }
 
 /* Does anybody wait for this P? */
@@ -199,7 +233,7 @@ static void
 look_at_slice(struct p *pp, struct m *mp)
 {
 	struct plook *w = &pp->watch;
-	int64_t over = w->since + mon.slice;
+	int64_t over = w->since + slice_of(mp);
 
 	if (a_load_relaxed(&sched.stopping))
 		over = mon.now;
@@ -258,7 +292,7 @@ stuck_look(struct p *pp)
 		if (step != FINE)
 			a_store_relaxed(&mp->asked, 0);
 		no_later_than(mon.now +
-		    (mon.urgent ? short_slice : mon.slice));
+		    (mon.urgent ? short_slice : slice_of(mp)));
 	} else if (a_load_relaxed(&mp->in_call)) {
 		look_at_call(pp, mp);
 	} else if (!a_load_relaxed(&mp->inside)) {
@@ -278,6 +312,8 @@ stuck_make_way(void)
 
 	if (!mp || pp->watch.step != FINE)
 		return;
+	if (a_load_relaxed(&mp->unmovable))
+		least = shortest_slice;
 	if (a_load_relaxed(&pp->fair.share) &&
 	    least < (int64_t)a_load_relaxed(&pp->fair.between_ns))
 		least = (int64_t)a_load_relaxed(&pp->fair.between_ns);

@@ -126,7 +126,8 @@ look_at_network(void)
 static void
 set_rough(void)
 {
-	uint64_t preempted = a_load_relaxed(&stalls.preempted);
+	uint64_t preempted = a_load_relaxed(&stalls.preempted) +
+	    a_load_relaxed(&stalls.pauses);
 	bool rough;
 
 	if (preempted != mon.preempted || mon.n_take)

@@ -53,7 +53,8 @@ enum {
 	HOLD_PIN = 1,		/* it runs on one M only: see pin.c */
 	HOLD_SEEN = 2,		/* the monitor saw it wait: see cool.c */
 	HOLD_COOLED = 4,	/* ... and has given back its cold pages */
-	HOLD_CLAIM = 8		/* ... and is at its stack right now */
+	HOLD_CLAIM = 8,		/* ... and is at its stack right now */
+	HOLD_PAUSED = 16	/* for dumps: it is paused, see pause.c */
 };
 
 /* What a WAITING goroutine waits for. One table, in g.c, has the words. */

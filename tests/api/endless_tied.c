@@ -13,7 +13,7 @@ GTEST(never_preempted, 1)
 	s = stalls_now();
 	OK(!can_preempt());
 	EQ(s.preempted, 0);
-	OK(s.taken[WEFT_TAKEN_OFF] > 0);
+	OK(s.paused[WEFT_TAKEN_OFF] > 0 || s.taken[WEFT_TAKEN_OFF] > 0);
 }
 
 /* What it has in its thread stays so while it makes no call. */

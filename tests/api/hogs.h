@@ -27,8 +27,10 @@ hogs_main(int argc, char **argv)
 static inline void
 run_env(int procs, const char *env, void (*fn)(void))
 {
-	weft_config c = { procs, 0, 0, 0, 0 };
+	weft_config c;
 
+	memset(&c, 0, sizeof c);
+	c.procs = procs;
 	hogs_body = fn;
 	if (env)
 		OK(putenv((char *)(uintptr_t)env) == 0);

@@ -281,6 +281,17 @@ computes_pinned(void)
 	finish();
 }
 
+static uint64_t
+pauses(const weft_stalls *s)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < WEFT_TAKEN_REASONS; i++)
+		n += s->paused[i];
+	return n;
+}
+
+/* They are paused, or lose it: where signals are not sent. */
 GTEST(its_processor_is_taken, 1)
 {
 	weft_stalls s;
@@ -288,7 +299,7 @@ GTEST(its_processor_is_taken, 1)
 	weft_waitgroup_add(&all, 3);
 	for (int i = 0; i < 3; i++)
 		weft_go(computes_pinned);
-	while (s = stalls_now(), s.loose < 3)
+	while (s = stalls_now(), s.loose < 3 && pauses(&s) < 3)
 		weft_sleep(WEFT_MS);
 	EQ(s.preempted, 0);
 	bump(&stop);
