@@ -38,7 +38,8 @@ foreign_threads(void)
 {
 	int n = os_thread_count();
 
-	return n < 0 || sched.n_making || (uint32_t)n > sched.n_m + OTHERS + SANITIZER_THREADS;
+	return n < 0 || sched.n_making ||
+	    (uint32_t)n > sched.n_m + OTHERS + SANITIZER_THREADS;
 }
 
 /* sched.lock held. *gen is how often a P has left the idle list. */
