@@ -63,6 +63,7 @@ struct m {
 	a32 in_call;		/* announced a call that may block */
 	a64 calls;		/* so many in all */
 	a32 call_key;		/* which one: see call.c */
+	a32 away;		/* gave its P up at this place, or 0: place.c */
 	APTR(struct g) curg;	/* the goroutine it runs, or NULL on g0 */
 	abool unmovable;	/* ... was paused: it may be in code that
 				 * cannot be moved */
@@ -75,6 +76,8 @@ struct m {
 	a32 verdict;		/* of the preemption signal: see preempt.c */
 	/* the monitor, before it makes retake TAKEN; then itself */
 	uint8_t taken_why;	/* enum weft_taken */
+	/* the monitor: when it has no P, how much its thread had run */
+	int64_t off_cpu;
 	/* itself, when its thread begins and ends; the monitor reads them */
 	abool signalled;	/* can be: has a signal stack */
 	a32 tid;

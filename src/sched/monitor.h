@@ -32,6 +32,7 @@ struct monitor {
 	uint64_t preempted;	/* how often somebody was, */
 	int64_t rough_at;	/* ... and when that was last seen */
 	bool was_stuck;		/* a P was, at the last look */
+	int64_t slept_at;	/* when a thread was last found asleep */
 	/* of this look */
 	int64_t now, sooner;	/* sleep no longer than until then */
 	bool crowded;		/* no P is idle, and something is queued */

@@ -46,6 +46,8 @@ struct plook {
 	int64_t call_since;	/* it has been in the same call */
 	int64_t at;		/* when the last step was taken */
 	int64_t cpu;		/* ... and how much its thread had run then */
+	int64_t still_cpu;	/* how much it had run at the last look, */
+	uint32_t still;		/* ... and so often it had run no further */
 	uint8_t step;		/* enum step */
 	uint8_t tries;
 };

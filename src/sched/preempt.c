@@ -36,6 +36,7 @@
 #include "audit.h"
 #include "fatal.h"
 #include "pause.h"
+#include "place.h"
 #include "sched.h"
 #include "sigframe.h"
 #include "stall.h"
@@ -400,6 +401,19 @@ migrate(struct m *mp)
 {
 	mp->shun = !mp->pinned;
 	sched_step_back();
+}
+
+/* The same at the start of a call, which will return to this address. */
+cold void
+checkpoint_at(const void *address)
+{
+	struct m *mp;
+
+	weft_checkpoint_();
+	mp = m_self();
+	if (place_watched() && mp && m_g(mp) &&
+	    !a_load_relaxed(&mp->inside) && !a_load_relaxed(&mp->in_call))
+		place_enter(mp, address);
 }
 
 cold public void

@@ -5,6 +5,7 @@
 #include "alarm.h"
 #include "fatal.h"
 #include "hard.h"
+#include "place.h"
 #include "sched.h"
 #include "stall.h"
 
@@ -53,6 +54,8 @@ loose_uncount(struct m *mp)
 	a_add_relaxed(&sched.n_off[OFF_NOT], -1u);
 	a_add_relaxed(&sched.n_off[mp->off], -1u);
 	mp->off = OFF_NOT;
+	if (a_load_relaxed(&mp->away))
+		place_back(mp);
 }
 
 bool
@@ -144,6 +147,8 @@ take_one(struct retake_try *t)
 	stall_count_taken(t->why);
 	if (t->why == WEFT_TAKEN_CALL)
 		call_was_slow(mp);
+	else if (t->why == WEFT_TAKEN_ASLEEP)
+		place_slept(mp);
 	return true;
 }
 

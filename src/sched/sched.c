@@ -15,6 +15,7 @@
 #include "fatal.h"
 #include "hard.h"
 #include "pick.h"
+#include "place.h"
 #include "search.h"
 #include "sysmon.h"
 #include "weft.h"
@@ -392,7 +393,10 @@ park(struct m *mp, enum wait_reason reason, enum after after)
 	} else {
 		a_add_relaxed(&sched.any.parks, 1);
 	}
-	rt_leave_out(leave(mp, gp, next, after));
+	mp = leave(mp, gp, next, after);
+	if (place_watched())
+		place_resumed(mp);
+	rt_leave_out(mp);
 }
 
 void
@@ -455,7 +459,10 @@ yield(struct m *mp)
 	} else {
 		a_add_relaxed(&sched.any.yields, 1);
 	}
-	rt_leave_out(leave(mp, m_g(mp), next, AFTER_YIELD));
+	mp = leave(mp, m_g(mp), next, AFTER_YIELD);
+	if (place_watched())
+		place_resumed(mp);
+	rt_leave_out(mp);
 }
 
 void
@@ -477,10 +484,14 @@ weft_yield(void)
 {
 	struct m *mp = m_self();
 
-	if (likely(mp && m_g(mp)))
-		yield(mp);
-	else
+	if (unlikely(!mp || !m_g(mp))) {
 		os_thread_yield();
+		return;
+	}
+	if (place_watched())
+		a_store_relaxed(&m_g(mp)->place,
+		    place_key(__builtin_return_address(0)));
+	yield(mp);
 }
 
 /* On the goroutine, outside. Its endings have run. */
@@ -547,6 +558,8 @@ goroutine_main(struct frame *f)
 	carry_fresh(&mp->carried);
 	arrive(mp, &gp->san);
 	for (;;) {
+		if (place_watched())
+			place_begun(m_self(), gp);
 		rt_leave_out(m_self());
 		args_call_kind(gp->captured, (void (*)(void))gp->fn, gp->args);
 		if (unlikely(gp->defers || gp->endings))

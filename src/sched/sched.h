@@ -96,7 +96,8 @@ extern struct sched sched;
 enum {
 	ATTEND_MONITOR = 1,	/* some M is asked, or has no P */
 	ATTEND_STOP = 2,	/* the world stops */
-	ATTEND_MIGRATE = 4	/* for good: a debugging aid */
+	ATTEND_MIGRATE = 4,	/* for good: a debugging aid */
+	ATTEND_SLEEPERS = 8	/* the monitor found threads asleep: place.c */
 };
 #define attention (*(a32 *)(void *)&weft_attention_)
 
@@ -232,6 +233,8 @@ void world_no_thread(struct p *pp);
 
 /* ---- preempt.c ---- */
 
+void checkpoint_at(const void *address);
+
 /*
  * At the start of every call that a goroutine may make again and again without
  * waiting: lets others run, or gets it a P again, if that is due. Outside, no
@@ -241,7 +244,7 @@ static always_inline void
 checkpoint(void)
 {
 	if (unlikely(a_load_relaxed(&attention) != 0))
-		weft_checkpoint_();
+		checkpoint_at(__builtin_return_address(0));
 }
 
 /* ---- call.c ---- */

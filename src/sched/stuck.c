@@ -11,6 +11,7 @@
  */
 #include "monitor.h"
 
+#include "place.h"
 #include "preempt.h"
 #include "stall.h"
 
@@ -229,6 +230,28 @@ look_at_call(struct p *pp, struct m *mp)
 		no_later_than(w->call_since + limit);
 }
 
+/*
+ * Does its thread sleep in the kernel? /proc tells, but costs some
+ * microseconds: it is asked only if the thread did not compute since the last
+ * look, and then ever less often, for it may also just wait for a CPU.
+ */
+static bool
+sleeps(struct plook *w, struct m *mp)
+{
+	int64_t cpu = os_thread_cpu_ns(m_tid(mp));
+
+	if (cpu != w->still_cpu) {
+		if (w->still_cpu < 0)
+			no_later_than(mon.now + step_ns);
+		w->still_cpu = cpu;
+		w->still = 0;
+		return false;
+	}
+	w->still++;
+	return (w->still & (w->still - 1)) == 0 &&
+	    os_thread_asleep(m_tid(mp)) == 1;
+}
+
 static void
 look_at_slice(struct p *pp, struct m *mp)
 {
@@ -240,6 +263,10 @@ look_at_slice(struct p *pp, struct m *mp)
 	if (!wanted(pp)) {
 		a_store_relaxed(&mp->asked, 0);
 		w->step = FINE;
+		return;
+	}
+	if (sleeps(w, mp)) {
+		plan_take(pp, mp, WEFT_TAKEN_ASLEEP);
 		return;
 	}
 	if (mon.urgent && (!mon.oldest || w->since < mon.oldest->watch.since))
@@ -262,6 +289,7 @@ same_as_before(struct plook *w, struct p *pp, struct m *mp)
 	if (!same) {
 		w->since = mon.now;
 		w->step = FINE;
+		w->still_cpu = -1;
 	}
 	if (!same || w->calls != calls)
 		w->call_since = mon.now;
@@ -324,25 +352,53 @@ stuck_make_way(void)
 }
 
 /*
- * An M whose P was taken since its goroutine could not be preempted just then,
+ * An M that lost its P because its goroutine could not be preempted just then,
  * and which has not called us since: perhaps it can be now. If so, it queues
  * up like others, and does not compete with them any longer.
  */
+static bool
+is_loose(struct m *mp)
+{
+	/* pairs with rt_enter_slow */
+	return a_load_acq(&mp->retake) == RETAKE_TAKEN &&
+	    mp->taken_why > WEFT_TAKEN_REGION &&
+	    os_thread_asleep(m_tid(mp)) == 0;
+}
+
+/* An M that lost its P because it slept, or was expected to: it computes. */
+static bool
+is_awake(struct m *mp)
+{
+	int64_t cpu, was = mp->off_cpu;
+
+	if (!a_load_relaxed(&mp->away) &&
+	    (a_load_acq(&mp->retake) != RETAKE_TAKEN ||	/* pairs with same */
+	    mp->taken_why != WEFT_TAKEN_ASLEEP)) {
+		mp->off_cpu = 0;
+		return false;
+	}
+	cpu = os_thread_cpu_ns(m_tid(mp));
+	mp->off_cpu = cpu;
+	return was > 0 && cpu - was > ROUND_MAX / 2;
+}
+
 static void
 recall(struct m *mp, void *arg)
 {
 	(void)arg;
-	/* pairs with rt_enter_slow */
-	if (a_load_acq(&mp->retake) == RETAKE_TAKEN &&
-	    mp->taken_why > WEFT_TAKEN_REGION &&
-	    os_thread_asleep(m_tid(mp)) == 0)
+	if (is_awake(mp)) {
+		place_computed(mp);
 		preempt_send(mp);
+	} else if (is_loose(mp)) {
+		preempt_send(mp);
+	}
 }
 
 void
 stuck_recall(void)
 {
-	if (!a_load_relaxed(&sched.n_off[OFF_LOOSE]) || !preempt_possible())
+	if (!(a_load_relaxed(&sched.n_off[OFF_LOOSE]) ||
+	    a_load_relaxed(&sched.n_off[OFF_ASLEEP])) || !preempt_possible())
 		return;
 	if (mon.now >= mon.recall_at) {
 		mon.recall_at = mon.now + ROUND_MAX;

@@ -43,6 +43,7 @@ static const int64_t linger = 50 * MS;		/* idle before deep sleep */
 static const int64_t cool_ns = 1000 * MS;
 static const int64_t listen_ns = 1 * MS;	/* after a P has looked */
 static const int64_t rough_ns = 20 * MS;
+static const int64_t sleepers_ns = 1000 * MS;
 
 struct sysmon_state sysmon = { .until = { (uint64_t)NEVER_NS } };
 
@@ -67,17 +68,34 @@ feed(void)
 }
 
 static void
+attend(uint32_t bit, bool on)
+{
+	if (on == !!(a_load_relaxed(&attention) & bit))
+		return;
+	if (on)
+		a_or_relaxed(&attention, bit);
+	else
+		a_and_relaxed(&attention, ~bit);
+}
+
+static void
 set_attention(void)
 {
-	bool any = mon.n_asked || a_load_relaxed(&sched.n_off[OFF_ASLEEP]) ||
-	    a_load_relaxed(&sched.n_off[OFF_LOOSE]);
+	bool asleep = a_load_relaxed(&sched.n_off[OFF_ASLEEP]) != 0;
 
-	if (any == !!(a_load_relaxed(&attention) & ATTEND_MONITOR))
-		return;
-	if (any)
-		a_or_relaxed(&attention, ATTEND_MONITOR);
-	else
-		a_and_relaxed(&attention, ~(uint32_t)ATTEND_MONITOR);
+	attend(ATTEND_MONITOR, mon.n_asked || asleep ||
+	    a_load_relaxed(&sched.n_off[OFF_LOOSE]));
+	attend(ATTEND_SLEEPERS, asleep || (mon.slept_at &&
+	    mon.now - mon.slept_at < sleepers_ns));
+}
+
+static bool
+takes_sleepers(void)
+{
+	for (uint32_t i = 0; i < mon.n_take; i++)
+		if (mon.take[i].why == WEFT_TAKEN_ASLEEP)
+			return true;
+	return false;
 }
 
 /*
@@ -160,6 +178,8 @@ look_around(void)
 		stuck_look(p_at(i));
 	stuck_make_way();
 	set_rough();
+	if (takes_sleepers())
+		mon.slept_at = mon.now;
 	set_attention();
 	if (retake_try(mon.take, mon.n_take))
 		mon.acted = true;

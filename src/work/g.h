@@ -130,6 +130,9 @@ struct g {
 
 	/* itself only */
 	a8 reason;		/* enum wait_reason; read by dumps */
+	/* ... read by the monitor: see sched/place.c */
+	a8 place;		/* where it last returned to, a key */
+	abool waited;		/* ... and has waited before that */
 	bool canary;		/* its stack has no faulting guard */
 	struct san san;
 } cache_aligned;

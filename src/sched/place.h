@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Places in a program where a call of this library is followed by a call that
+ * sleeps in the kernel, unannounced. They are learned: see place.c.
+ */
+#ifndef PLACE_H
+#define PLACE_H
+
+#include "m.h"
+#include "sched.h"
+
+/*
+ * On a goroutine, outside, no lock held; only while ATTEND_SLEEPERS is set. A
+ * call that will return to this address begins; may give up the P.
+ */
+void place_enter(struct m *mp, const void *address);
+/* Inside, with a P or without: the goroutine goes on after it has waited, or
+ * begins at its function. May give up the P. */
+void place_resumed(struct m *mp);
+void place_begun(struct m *mp, struct g *gp);
+
+/* sched.lock held: this M, which gave up its P at a place, runs no longer
+ * without one. */
+void place_back(struct m *mp);
+
+/* The monitor: the goroutine of this M was found asleep, outside; or it
+ * computed although it gave its P up. */
+void place_slept(struct m *mp);
+void place_computed(struct m *mp);
+
+/* The key of an address; never 0, which is none. */
+uint8_t place_key(const void *address);
+
+/* Are sleepers about? Asked where a goroutine goes on. */
+static always_inline bool
+place_watched(void)
+{
+	return unlikely(a_load_relaxed(&attention) & ATTEND_SLEEPERS);
+}
+
+#endif
