@@ -115,7 +115,7 @@ EXAMPLES = $(patsubst examples/%.c,$(B)/examples/%,$(wildcard examples/*.c)) \
 HTTP_OBJ = $(patsubst examples/http/%.c,$(B)/http/%.o,\
 	$(wildcard examples/http/*.c))
 HTTP	= $(filter-out %/main.o %/selftest.o,$(HTTP_OBJ))
-BENCH	= $(B)/bench/weft-bench
+BENCH	= $(B)/bench/weft-bench $(if $(STATIC),,$(B)/bench/weft-loops)
 
 # `make V=1` shows the commands.
 Q	= $(if $(V),,@)
@@ -292,8 +292,21 @@ $(B)/bench/weft-bench: $(wildcard bench/*.c) $(LIBA)
 	$(call say,CC)
 	$(Q)$(CC) $(USER) -iquote bench -o $@ $(filter %.c %.a,$^)
 
+# Loops inside a shared library: see bench/foreign/loops.c.
+$(B)/bench/libmix.so: bench/foreign/mix.c bench/foreign/mix.h
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(CFLAGS) $(WARN) $(SANFLAGS) -shared -fPIC -o $@ $<
+
+$(B)/bench/weft-loops: $(filter-out %/mix.c,$(wildcard bench/foreign/*.c)) \
+		$(LIBA) $(B)/bench/libmix.so
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(USER) -iquote bench/foreign -o $@ $(filter %.c %.a,$^) \
+	    -L$(@D) -lmix -Wl,-rpath,'$$ORIGIN'
+
 -include $(OBJ:.o=.d) $(B)/obj/checks.d $(T:.o=.d) $(TESTS:=.d) \
-	$(EXAMPLES:=.d) $(HTTP_OBJ:.o=.d) $(BENCH).d
+	$(EXAMPLES:=.d) $(HTTP_OBJ:.o=.d) $(BENCH:=.d)
 
 # ---- doing things
 

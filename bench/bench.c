@@ -3,7 +3,8 @@
  * weft-bench [WORKLOAD [PROCS]]
  *
  * Runs one workload, or all but those whose output is a page or that measure
- * memory others would have left; `list` names them.
+ * memory others would have left; `list` names them. Some are in a program of
+ * their own, weft-loops, in the same folder.
  *
  * The program must pass the examination of weft_preempt_explain, or it would
  * not be preempted by signals: nothing thread-local, no locks but weft's, and
@@ -15,12 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <weft.h>
 
 static const struct {
 	const char *name;
-	void (*fn)(void);
+	void (*fn)(void);	/* NULL: weft-loops has it */
 	bool alone;		/* runs when asked for by name */
 } workloads[] = {
 	{ "spawn", bench_spawn, false },
@@ -53,6 +55,12 @@ static const struct {
 	{ "idle", bench_idle, true },
 	{ "idle_readable", bench_idle_readable, true },
 	{ "lateness", bench_lateness, true },
+	{ "hogs_foreign8", NULL, true },
+	{ "hogs_foreign100", NULL, true },
+	{ "hogs_foreign1000", NULL, true },
+	{ "hogs_pthread8", NULL, true },
+	{ "hogs_pthread100", NULL, true },
+	{ "hogs_pthread1000", NULL, true },
 };
 enum { WORKLOADS = sizeof workloads / sizeof workloads[0] };
 
@@ -158,6 +166,31 @@ run(int argc, char **argv)
 	return found ? 0 : 2;
 }
 
+static bool
+in_other_program(const char *which)
+{
+	for (int i = 0; i < WORKLOADS; i++)
+		if (!workloads[i].fn && !strcmp(which, workloads[i].name))
+			return true;
+	return false;
+}
+
+/* Becomes weft-loops; returns if there is none. */
+static int
+become_other(char **argv)
+{
+	char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof path - 32);
+	char *slash;
+
+	path[n > 0 ? n : 0] = 0;
+	slash = strrchr(path, '/');
+	strcpy(slash ? slash + 1 : path, "weft-loops");
+	execv(path, argv);
+	fprintf(stderr, "weft-bench: no %s\n", path);
+	return 2;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -169,6 +202,8 @@ main(int argc, char **argv)
 			puts(workloads[i].name);
 		return 0;
 	}
+	if (argc > 1 && in_other_program(argv[1]))
+		return become_other(argv);
 	if (argc > 3 && !strcmp(argv[1], "idle_client"))
 		return bench_idle_client(atoi(argv[2]), atoi(argv[3]));
 	r = weft_run_config(&c, run, argc, argv);
