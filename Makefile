@@ -350,6 +350,7 @@ clean:
 	rm -rf build
 
 include bench/peers.mk
+include bench/real/real.mk
 
 FORCE:
 
