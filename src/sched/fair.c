@@ -7,6 +7,7 @@
 
 static const int64_t timed_after = 1000000;	/* a chain as long as this */
 static const int64_t timed_for = 100000000;
+static const int64_t share_for = 100000000;
 
 /* ---- the owner ---- */
 
@@ -130,10 +131,9 @@ fair_watch(struct p *pp, int tid, bool stuck, int64_t now, int64_t slice)
 		f->seen[s].since = now;
 		a_or_relaxed(&f->due, UINT32_C(1) << s);
 		if (urgent)
-			a_store_relaxed(&f->share, true);
+			f->share_until = now + share_for;
 	}
 	a_store_relaxed(&f->timed, now < f->timed_until);
-	if (!urgent)
-		a_store_relaxed(&f->share, false);
+	a_store_relaxed(&f->share, now < f->share_until);
 	return any;
 }

@@ -28,9 +28,9 @@
  * time as the chains before it had on average. Only then the owner reads the
  * clock.
  *
- * Urgent goroutines (globq_put_urgent) come before the line. While they keep
- * some source due, they *share*: they have every other turn, and the turn
- * between may last as long as the urgent one did.
+ * Urgent goroutines (globq_put_urgent) come before the line. If they keep some
+ * source due, they *share* for a while: they have every other turn, and the
+ * turn between may last as long as the urgent one did.
  */
 #ifndef FAIR_H
 #define FAIR_H
@@ -79,7 +79,7 @@ struct fairness {
 		uint32_t mark;	/* how far the source had come */
 		int64_t since;	/* ... since then, or it was empty then */
 	} seen[FAIR_SOURCES];
-	int64_t timed_until;
+	int64_t timed_until, share_until;
 	int ring_tid;		/* the thread that had the P then, */
 	int64_t ring_cpu;	/* ... and how long it had computed */
 };

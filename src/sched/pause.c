@@ -98,9 +98,8 @@ objection(struct m *mp, uintptr_t pc)
 
 /*
  * sched.lock held: the M that gets P pp. The one whose goroutine is first in
- * the global queue, if it is paused and pp has none of its own, or every other
- * time; else one that searches. NULL if there is none, or if too many threads
- * are paused.
+ * the global queue, if it is paused and pp has none of its own; else one that
+ * searches. NULL if there is none, or if too many threads are paused.
  */
 static struct m *
 successor(struct p *pp)
@@ -109,8 +108,7 @@ successor(struct p *pp)
 	bool pinned = pin_is_first();
 	struct m *mp = NULL;
 
-	pp->fair.flip = !pp->fair.flip;
-	if (pinned && (runq_empty(&pp->q) || pp->fair.flip))
+	if (pinned && runq_empty(&pp->q))
 		return pin_take_first();
 	if (a_load_relaxed(&sched.n_paused) + kept <= sched.max_m)
 		mp = m_idle_get();

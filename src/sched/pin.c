@@ -20,6 +20,7 @@
 #include "hard.h"
 #include "insn.h"
 #include "sched.h"
+#include "sysmon.h"
 
 /* ---- on g0 ---- */
 
@@ -43,12 +44,35 @@ pin_wait(struct m *mp)
 	return mp->pinned;
 }
 
+/*
+ * P pp goes to an M that runs one goroutine only, maybe for a whole slice. What
+ * was woken here must not wait for that: other Ps take it, or it comes first
+ * when that goroutine is stopped. (Newborns stay: there may be thousands, and
+ * a thief takes them in the right order.)
+ */
+static void
+send_away(struct p *pp)
+{
+	struct glist l = {0};
+
+	runq_drain_woken(&pp->q, &l);
+	if (!l.n)
+		return;
+	lock_take(&sched.lock);
+	globq_put_urgent(&sched.globq, &l);
+	lock_drop(&sched.lock);
+	idle_wake();
+	sysmon_hint();
+}
+
 /* gp belongs to another M: that gets our P. */
 static void
 hand_over(struct m *mp, struct m *to)
 {
-	struct p *pp = m_release(mp);
+	struct p *pp = m_p(mp);
 
+	send_away(pp);
+	m_release(mp);
 	to->nextp = pp;
 	to->nextspin = false;
 	note_wake(&to->note);

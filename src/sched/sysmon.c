@@ -301,8 +301,10 @@ sleep_for(int64_t ns)
 {
 	struct glist woken = {0};
 
+	/* Woken: there is something to see to, maybe more than once. */
 	if (!mon.listen) {
-		note_wait(&note, ns);
+		if (note_wait(&note, ns) == NOTE_POKED)
+			mon.round = ROUND_MIN;
 		return;
 	}
 	netpoll_sleep(&note, ns, &woken);

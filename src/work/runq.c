@@ -19,7 +19,7 @@ runq_halve(struct runq *q, struct glist *out)
 }
 
 void
-runq_drain(struct runq *q, struct glist *out)
+runq_drain_woken(struct runq *q, struct glist *out)
 {
 	struct g *gp = runq_take_next(q);
 
@@ -27,6 +27,14 @@ runq_drain(struct runq *q, struct glist *out)
 		glist_push(out, gp);
 	while ((gp = runq_get(q)))
 		glist_push(out, gp);
+}
+
+void
+runq_drain(struct runq *q, struct glist *out)
+{
+	struct g *gp;
+
+	runq_drain_woken(q, out);
 	while ((gp = nest_pop(&q->nest)))
 		glist_push(out, gp);
 }
@@ -234,8 +242,10 @@ globq_get_batch(struct globq *q, struct runq *mine, uint32_t procs,
 	first = pop_usual(q);
 	if (n > more)
 		n = more;
-	while (n-- > 0 && (gp = pop_usual(q)))
-		must(runq_put_quiet(mine, gp));
+	/* One that is bound to an M would only pass through the ring. */
+	while (n-- > 0 && (gp = q->list.head) &&
+	    !(a_load_relaxed(&gp->hold) & HOLD_PIN))
+		must(runq_put_quiet(mine, pop_usual(q)));
 	globq_count(q);
 	return first;
 }

@@ -166,6 +166,8 @@ void runq_halve(struct runq *q, struct glist *out);
 void runq_halve_nest(struct runq *q, struct glist *out);
 /* Owner only: appends everything, in order of running, to a list. */
 void runq_drain(struct runq *q, struct glist *out);
+/* The same without the newborns. */
+void runq_drain_woken(struct runq *q, struct glist *out);
 
 /*
  * Thief, whose own ring is at most half full: takes half of the victim's ring,
@@ -218,8 +220,8 @@ struct g *globq_peek(const struct globq *q);
 /*
  * One to run, and the rest of a fair share (length/procs + 1 in all), at most
  * `more`, into the caller's own ring, which has room. Of urgent ones only one:
- * in the ring they would wait behind others; and none unless `urgent`. NULL if
- * there is none.
+ * in the ring they would wait behind others; and none unless `urgent`. The
+ * share ends at one that is bound to an M. NULL if there is none.
  */
 struct g *globq_get_batch(struct globq *q, struct runq *mine, uint32_t procs,
     uint32_t more, bool urgent);
