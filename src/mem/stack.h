@@ -89,7 +89,9 @@ uint32_t stack_scavenge(uint32_t max);
 /*
  * Gives memory below a parked goroutine's stack pointer back to the kernel.
  * The caller sees to it that nobody runs on the stack meanwhile. A system call
- * each time: whether there is any such memory only the kernel knows.
+ * each time: whether there is any such memory only the kernel knows. Nothing is
+ * given back if sp is not in this stack: the goroutine may have changed to one
+ * of the program's own, by swapcontext or in a signal handler.
  */
 void stack_cool(struct stack *s, const void *sp);
 

@@ -32,7 +32,8 @@
  *
  * WAITING alone does not mean that it is off its stack: a goroutine says so
  * before it leaves. So no M must have it as the one that it runs, or that has
- * just left.
+ * just left. A goroutine that waits on a stack that is not ours keeps all of
+ * its own: see stack_cool.
  */
 #include "cool.h"
 

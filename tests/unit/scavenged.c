@@ -453,11 +453,99 @@ TEST(cooling_gives_memory_back)
 	OK(resident() < full - (int64_t)N * (DEEP - 3 * PAGE) + MIB);
 }
 
-/* Nobody digs on without a processor. */
+/* Two stacks that lie side by side; all of the upper one is the program's. */
+TEST(a_stack_pointer_in_another_stack_cools_nothing)
+{
+	struct stack *s, *above;
+
+	stack_init();
+	s = stack_get(&cache, stack_default_class);
+	above = stack_get(&cache, stack_default_class);
+	OK((char *)above->lo > (char *)s);
+	memset(s->lo, 7, stack_bytes(s));
+	memset(above->lo, 9, stack_bytes(above));
+	stack_cool(s, (char *)above - 300);
+	OK(holds(s->lo, stack_bytes(s), 7));
+	OK(holds(above->lo, stack_bytes(above), 9));
+	stack_cool(above, (char *)s - 300);
+	OK(holds(s->lo, stack_bytes(s), 7));
+	OK(holds(above->lo, stack_bytes(above), 9));
+	EQ(s->class, stack_default_class);
+}
+
+enum { OWN_BYTES = 256 * 1024 };
+static char *own_stack;
+
+/*
+ * Nobody digs on without a processor. Mappings are made from the top down: the
+ * stack is above those of goroutines.
+ */
 __attribute__((constructor)) static void
 setup(void)
 {
 	setenv("WEFT_MAX_LOOSE", "-1", 0);
+	own_stack = mmap(NULL, OWN_BYTES, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+/* ---- a goroutine that waits on a stack of the program's own ---- */
+
+#ifdef __x86_64__
+enum { ENTRY_SP = 8 };		/* as if there were a return address */
+#else
+enum { ENTRY_SP = 0 };
+#endif
+
+static struct frame at_home, away;
+static struct g *traveller;
+static weft_chan *call_home;
+
+noreturn static void
+abroad(void)
+{
+	int got = 0;
+
+	weft_chan_recv(call_home, &got);
+	EQ(got, 4711);
+	frame_switch(&away, &at_home);
+	abort();
+}
+
+static void
+travel(weft_chan *back)
+{
+	int mine[100];
+
+	for (int k = 0; k < 100; k++)
+		mine[k] = k;
+	traveller = m_g(m_self());
+	away.sp = own_stack + OWN_BYTES - 64 - ENTRY_SP;
+	away.pc = (void *)abroad;
+	__asm__ volatile("" : : "r"(mine) : "memory");
+	frame_switch(&at_home, &away);
+	for (int k = 0; k < 100; k++)
+		EQ(mine[k], k);
+	weft_chan_close(back);
+}
+
+GTEST(a_goroutine_may_wait_on_a_stack_of_its_own, 1)
+{
+	weft_chan *back = weft_chan_make(0, 0);
+	int v = 4711;
+
+	call_home = weft_chan_make(sizeof(int), 0);
+	memset(own_stack, 5, OWN_BYTES);
+	weft_go(travel, back);
+	for (int i = 0; i < 20; i++)
+		weft_yield();
+	OK((char *)traveller->frame.sp > own_stack &&
+	    (char *)traveller->frame.sp < own_stack + OWN_BYTES);
+	stack_cool(g_stack(traveller), traveller->frame.sp);
+	OK(holds(own_stack, OWN_BYTES / 2, 5));
+	weft_chan_send(call_home, &v);
+	OK(!weft_chan_recv(back, NULL));
+	weft_chan_release(call_home);
+	weft_chan_release(back);
 }
 
 static struct g *sleepers[8];
