@@ -267,7 +267,8 @@ weft_chan *weft_chan_make(size_t elem_bytes, size_t cap);
 /*
  * One more owner, and one less; the last frees it. Fatal if anybody waits. Who
  * received the last value, or saw it closed, may release it at once, whatever
- * the other side is still doing in its send or close.
+ * the other side is still doing in its send or close. A select that went on in
+ * one case, by a send that has returned say, waits in none of the others.
  */
 weft_chan *weft_chan_retain(weft_chan *c);
 void weft_chan_release(weft_chan *c);

@@ -21,6 +21,15 @@
  * the lock nobody touches the channel again, so who got the last value may
  * free it at once, whatever the other side still has to do.
  *
+ * A select that ended in another way, in another case or by its deadline,
+ * comes back to this channel once more, to leave its queue; it does not wait
+ * any more, so the last owner may release the channel before. `pins` counts
+ * the places of selects in the queues, from the moment they are taken until
+ * they are claimed here or the select has come back. (Not the length of the
+ * queues: a sender or receiver takes those off them that it cannot claim.) If
+ * there are any at the last release the channel is `dead`, and freed by the
+ * last of them.
+ *
  * Rejected: a lock-free ring for buffered channels. It saves one locked
  * instruction of two when nobody waits, and needs the lock anyway to wait.
  */
@@ -75,10 +84,7 @@ weft_chan_retain(weft_chan *c)
 	return c;
 }
 
-/*
- * Lock held. Does anybody stand in the queue whom nobody has claimed? (A
- * select that won in another case has yet to leave.)
- */
+/* Lock held. Does anybody stand in the queue whom nobody has claimed? */
 static bool
 awaited(const struct waitq *q)
 {
@@ -94,30 +100,26 @@ awaited(const struct waitq *q)
 static void
 destroy(struct weft_chan *c)
 {
-	bool waits, pinned;
+	bool waits;
 
 	if (c->timer)
 		tick_chan_gone(c->timer);
 	lock_take(&c->lock);
 	waits = awaited(&c->receivers) || awaited(&c->senders);
-	c->dead = pinned = c->pins > 0;
-	lock_drop(&c->lock);
 	if (waits)
 		fatal("channel: released for the last time while somebody "
 		    "waits on it");
-	if (!pinned)
-		free(c);
+	c->dead = true;
+	chan_unlock(c);
 }
 
 void
-chan_unpin(struct weft_chan *c)
+chan_unlock(struct weft_chan *c)
 {
-	bool last;
+	bool last = c->dead && !c->pins;
 
-	lock_take(&c->lock);
-	last = --c->pins == 0 && c->dead;
 	lock_drop(&c->lock);
-	if (last)
+	if (unlikely(last))
 		free(c);
 }
 
@@ -224,6 +226,17 @@ ring_rotate(struct weft_chan *c, void *v, struct waiter *sender)
 
 /* ---- what can be done at once: lock held ---- */
 
+/* As waitq_claim. A select that goes on here does not come back to leave. */
+static always_inline struct waiter *
+claim(struct weft_chan *c, struct waitq *q)
+{
+	struct waiter *w = waitq_claim(q);
+
+	if (w && unlikely(w->who->contested))
+		c->pins--;
+	return w;
+}
+
 /*
  * Both copy from or to a claimed waiter's stack under the lock, which select
  * has to hold anyway; the plain paths below do it after they released it.
@@ -237,7 +250,7 @@ chan_send_locked(struct weft_chan *c, const void *v, struct waiter **wake)
 	if (unlikely(a_load_relaxed(&c->closed)))
 		chan_die_of_send();
 	*wake = NULL;
-	w = waitq_claim(&c->receivers);
+	w = claim(c, &c->receivers);
 	if (w) {
 		elem_put(w->elem, v, c->elem_bytes);
 		*wake = w;
@@ -252,7 +265,7 @@ chan_send_locked(struct weft_chan *c, const void *v, struct waiter **wake)
 bool
 chan_recv_locked(struct weft_chan *c, void *v, bool *ok, struct waiter **wake)
 {
-	struct waiter *w = waitq_claim(&c->senders);
+	struct waiter *w = claim(c, &c->senders);
 
 	check(lock_held(&c->lock));
 	*ok = true;
@@ -299,8 +312,7 @@ send(struct weft_chan *c, const void *v)
 	lock_take(&c->lock);
 	if (unlikely(a_load_relaxed(&c->closed)))
 		chan_die_of_send();
-	if (!waitq_empty(&c->receivers) &&
-	    (w = waitq_claim(&c->receivers))) {
+	if (!waitq_empty(&c->receivers) && (w = claim(c, &c->receivers))) {
 		uint32_t bytes = c->elem_bytes;
 
 		lock_drop(&c->lock);
@@ -339,7 +351,7 @@ recv(struct weft_chan *c, void *v)
 
 	lock_take(&c->lock);
 	if (unlikely(!waitq_empty(&c->senders)))
-		w = waitq_claim(&c->senders);
+		w = claim(c, &c->senders);
 	if (a_load_relaxed(&c->n)) {
 		if (w)
 			ring_rotate(c, v, w);
@@ -459,10 +471,10 @@ static void
 take_batch(struct weft_chan *c, struct list *out)
 {
 	for (int i = 0; i < CLOSE_BATCH; i++) {
-		struct waiter *w = waitq_claim(&c->receivers);
+		struct waiter *w = claim(c, &c->receivers);
 
 		if (!w)
-			w = waitq_claim(&c->senders);
+			w = claim(c, &c->senders);
 		if (!w)
 			return;
 		w->ok = false;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "alarm.h"
+#include "fatal.h"
 #include "lock.h"
 #include "waiter.h"
 #include "weft.h"
@@ -25,7 +26,7 @@ struct weft_chan {
 
 	/* under lock */
 	uint32_t get, put;	/* where in buf, 0..cap-1 */
-	uint32_t pins;		/* selects that still have to leave a queue */
+	uint32_t pins;		/* places of selects that have yet to leave */
 	bool dead;		/* has no owner any more, only pins */
 	struct waitq receivers, senders;
 
@@ -60,15 +61,23 @@ noreturn cold void chan_die_of_send(void);
 void chan_wait_forever(void);
 
 /*
- * The record stays until unpinned, though its last owner may be gone by then.
- * pin: lock held. unpin: not held.
+ * A select takes a place in a queue of the channel, and comes back to it.
+ * Until then the record stays, though its last owner may be gone; unless the
+ * place is claimed, which takes the pin off. Lock held.
  */
 static inline void
 chan_pin(struct weft_chan *c)
 {
 	c->pins++;
 }
-void chan_unpin(struct weft_chan *c);
+static inline void
+chan_unpin(struct weft_chan *c)
+{
+	check(c->pins > 0);
+	c->pins--;
+}
+/* Releases the lock, and frees a channel that nobody needs any more. */
+void chan_unlock(struct weft_chan *c);
 
 /*
  * A hint without the lock: could it be done at once? If it could throughout

@@ -20,8 +20,8 @@
  * and give up those records, before the last one was released. Only the lock
  * of the channel that won is not taken again: who claimed us had it, so it had
  * been released, with all before it; and he may have freed the channel since.
- * (One that stands in several cases is pinned while we wait, for its other
- * cases.)
+ * All other places pin their channels until step 4 (chan.c), those of the same
+ * channel in other cases, too.
  *
  * Everything is linear in the number of cases: sorting is by digits.
  */
@@ -286,6 +286,7 @@ enqueue(struct select *s)
 		w->who = &s->who;
 		w->elem = k->elem;
 		waitq_push(queue_of(k), w);
+		chan_pin(k->chan);
 	}
 }
 
@@ -313,26 +314,11 @@ dequeue(struct select *s, const struct waiter *won)
 		if (w->queued)
 			waitq_remove(queue_of(&s->cases[s->order[i].index]),
 			    w);
+		if (w != won)
+			chan_unpin(c);
 		if (last_of_its(s, i))
-			lock_drop(&c->lock);
+			chan_unlock(c);
 	}
-}
-
-/* All locks held. Those in several cases are needed after one has won. */
-static void
-pin_shared(struct select *s)
-{
-	for (size_t i = 0; i < s->n_live; i++)
-		if (first_of_its(s, i) && !last_of_its(s, i))
-			chan_pin(s->order[i].c);
-}
-
-static void
-unpin_shared(struct select *s)
-{
-	for (size_t i = 0; i < s->n_live; i++)
-		if (first_of_its(s, i) && !last_of_its(s, i))
-			chan_unpin(s->order[i].c);
 }
 
 /* All locks held, released on return. The index, or NONE: the time is up. */
@@ -343,7 +329,6 @@ wait_for_one(struct select *s)
 	size_t index = NONE;
 
 	enqueue(s);
-	pin_shared(s);
 	if (sleeper_sleep_with(&s->who, s->n_live ? unlock_all : no_locks, s,
 	    WAIT_SELECT) == RACE_CLAIMED)
 		w = s->who.won;
@@ -359,7 +344,6 @@ wait_for_one(struct select *s)
 		if (!w->ok)
 			elem_put(k->elem, NULL, e->elem_bytes);
 	}
-	unpin_shared(s);
 	return index;
 }
 
