@@ -43,7 +43,7 @@
 #include "timer.h"
 #include "waiter.h"
 
-enum kind {
+enum desc_kind {
 	KIND_UNKNOWN,
 	KIND_TCP,		/* a short read has drained it */
 	KIND_SOCKET,		/* any other socket */
@@ -81,7 +81,7 @@ struct desc {
 
 	/* written under lock, atomic */
 	a32 gen;
-	a8 kind;		/* enum kind */
+	a8 kind;		/* enum desc_kind */
 	a8 registered;		/* the poller knows it */
 	a8 flags;		/* ODD, NONBLOCK */
 	/* any thread, atomic */

@@ -63,7 +63,7 @@ let_go(void *arg)
 static int
 wait(struct cond *c, weft_mutex *m, struct sleeper *s)
 {
-	const void *key = lot_key(c, KIND_COND);
+	const void *key = lot_key(c, LOT_COND);
 	struct held h = { lot_lock(key), m };
 	struct waiter w;
 	enum race how;
@@ -119,7 +119,7 @@ weft_cond_wait_until(weft_cond *c, weft_mutex *m, int64_t when)
 static void
 wake(struct cond *c, uint32_t n)
 {
-	const void *key = lot_key(c, KIND_COND);
+	const void *key = lot_key(c, LOT_COND);
 	struct bucket *b;
 	struct list woken;
 	uint32_t found;

@@ -35,12 +35,12 @@ struct bucket {
  * What waits on a word at p, 4-aligned: nobody else has that key. PLAIN is
  * for all who look for waiters only while they know that there are some.
  */
-enum kind { KIND_PLAIN, KIND_SEM, KIND_COND, KIND_MUTEX };
+enum lot_use { LOT_PLAIN, LOT_SEM, LOT_COND, LOT_MUTEX };
 
 static inline const void *
-lot_key(const void *p, enum kind kind)
+lot_key(const void *p, enum lot_use use)
 {
-	return (const char *)p + kind;
+	return (const char *)p + use;
 }
 
 /* Takes the lock of a key's bucket; and drops it. */

@@ -175,7 +175,7 @@ count_in(struct attempt *a)
 static bool
 queue(struct attempt *a)
 {
-	const void *key = lot_key(a->m, KIND_MUTEX);
+	const void *key = lot_key(a->m, LOT_MUTEX);
 	struct bucket *b = lot_lock(key);
 
 	if (!count_in(a)) {
@@ -295,7 +295,7 @@ promote(struct mutex *m, struct waiter *w)
 static bool
 settle(struct mutex *m)
 {
-	const void *key = lot_key(m, KIND_MUTEX);
+	const void *key = lot_key(m, LOT_MUTEX);
 	struct bucket *b;
 	struct waiter *w;
 	bool handed;

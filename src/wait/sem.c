@@ -61,7 +61,7 @@ try_take(struct sem *s, uint64_t n)
 static void
 admit(struct bucket *b, struct sem *s, struct list *woken)
 {
-	const void *key = lot_key(s, KIND_SEM);
+	const void *key = lot_key(s, LOT_SEM);
 	struct waiter *w;
 
 	while ((w = lot_first(b, key))) {
@@ -103,7 +103,7 @@ take_or_queue(struct sem *s, uint64_t n)
 static void
 leave(struct bucket *b, struct sem *s, struct waiter *w)
 {
-	const void *key = lot_key(s, KIND_SEM);
+	const void *key = lot_key(s, LOT_SEM);
 	struct list woken;
 
 	list_init(&woken);
@@ -121,7 +121,7 @@ leave(struct bucket *b, struct sem *s, struct waiter *w)
 static enum race
 acquire(struct sem *s, uint64_t n, struct sleeper *who)
 {
-	const void *key = lot_key(s, KIND_SEM);
+	const void *key = lot_key(s, LOT_SEM);
 	struct bucket *b = lot_lock(key);
 	struct waiter w;
 	enum race how;
@@ -200,7 +200,7 @@ weft_sem_acquire_context(weft_sem *s, uint64_t n, weft_context *ctx)
 static cold void
 release_slow(struct sem *s)
 {
-	const void *key = lot_key(s, KIND_SEM);
+	const void *key = lot_key(s, LOT_SEM);
 	struct bucket *b;
 	struct list woken;
 

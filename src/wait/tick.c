@@ -18,14 +18,14 @@
 #include "sched.h"
 #include "weft.h"
 
-enum kind { ONE_SHOT, TICKER, CALL, AFTER };
+enum timer_kind { ONE_SHOT, TICKER, CALL, AFTER };
 
 /* A goroutine could not be made: again in a while. */
 enum { RETRY_NS = 1000000 };
 
 struct weft_timer {
 	/* constant */
-	enum kind kind;
+	enum timer_kind kind;
 	struct weft_chan *c;	/* all but CALL */
 	void (*fn)(void *arg);	/* CALL */
 	void *arg;
@@ -74,7 +74,7 @@ period_of(const struct weft_timer *w, int64_t ns)
 }
 
 static struct weft_timer *
-make(enum kind kind)
+make(enum timer_kind kind)
 {
 	struct weft_timer *w = malloc(sizeof *w);
 
