@@ -429,8 +429,13 @@ int weft_cond_wait_until(weft_cond *c, weft_mutex *m, int64_t when);
 void weft_cond_signal(weft_cond *c);
 void weft_cond_broadcast(weft_cond *c);
 
-/* Calls fn(arg) the first time; returns when that call has returned, or has
- * ended its goroutine. */
+/*
+ * Calls fn(arg) the first time; returns when that call has returned, or has
+ * ended its goroutine. A C++ exception that leaves fn counts as its return,
+ * and goes on to the caller. Do not leave fn by longjmp: that counts when the
+ * goroutine ends; if it calls again before that it would wait for itself,
+ * which is fatal.
+ */
 typedef struct weft_once {
 	uint32_t state_;
 } weft_once;

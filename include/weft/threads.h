@@ -33,6 +33,9 @@ extern "C" {
  * the processor is given away at once. Between enter and leave, and in fn,
  * nothing of this library but weft_self_id and weft_self_name may be called.
  * They do not nest; on another thread they do nothing. errno is kept.
+ *
+ * A C++ exception may leave fn, and leaves the call. A goroutine that leaves fn
+ * by longjmp has to call weft_blocking_leave; what waits is fatal before that.
  */
 void *weft_blocking(void *(*fn)(void *arg), void *arg);
 void weft_blocking_enter(void);

@@ -10,6 +10,7 @@
 #include "defs.h"
 #include "tls.h"
 
+struct ending;
 struct g;
 struct m;
 
@@ -22,6 +23,7 @@ struct self {
 	uint64_t contended;	/* when it last had to wait for a lock */
 	uint32_t locks;		/* of the library that it holds or takes; read
 				 * by signal handlers on it */
+	struct ending *endings;	/* of a plain thread: see wait/once.c */
 };
 _Static_assert(offsetof(struct self, args) == 8, "arch/<arch>/capture.S");
 

@@ -20,6 +20,7 @@
 #include "insn.h"
 #include "sched.h"
 #include "sysmon.h"
+#include "unwinder.h"
 
 enum {
 	KEYS = 256,
@@ -141,6 +142,24 @@ leave(struct m *mp)
 	rt_leave_out(mp);
 }
 
+unwinder_answer call_thrown(UNWINDER_ASKS);
+
+/*
+ * fn has thrown an exception, which needs a P where it is caught. (In the
+ * child of a fork in fn there is none.)
+ */
+unwinder_answer
+call_thrown(UNWINDER_ASKS)
+{
+	struct m *mp = m_self();
+
+	(void)version, (void)language, (void)exception, (void)frame;
+	if (unwinder_leaves(actions) && mp && m_g(mp) &&
+	    a_load_relaxed(&mp->in_call))
+		leave(mp);
+	return UNWINDER_GO_ON;
+}
+
 public void *
 weft_blocking(void *(*fn)(void *arg), void *arg)
 {
@@ -152,6 +171,7 @@ weft_blocking(void *(*fn)(void *arg), void *arg)
 	if (unlikely(!mp || !m_g(mp)))
 		return fn(arg);
 	enter(mp, (const void *)(uintptr_t)fn);
+	unwinder_asks(call_thrown);
 	result = fn(arg);
 	if (likely(m_self() != NULL))	/* not the child of a fork in fn */
 		leave(mp);

@@ -12,12 +12,19 @@
  * touches the word after that step: who sees DONE may free it. Not a mutex:
  * it would have to be unlocked after DONE is to be seen.
  *
- * If the function ends its goroutine that is its end, too.
+ * If the function ends its goroutine that is its end, too, and so is an
+ * exception that leaves it. So the goroutine has a record of the call. Of a
+ * longjmp out of the function we do not hear: then its end is that of the
+ * goroutine, and until then others wait. The record must outlive the frame for
+ * that, and is allocated.
  */
+#include <stdlib.h>
+
 #include "fatal.h"
 #include "hard.h"
 #include "lot.h"
 #include "sched.h"
+#include "unwinder.h"
 #include "weft.h"
 
 enum { FRESH, RUNS, AWAITED, DONE };
@@ -64,42 +71,110 @@ finish(struct once *o)
 	waiter_wake_all(&woken);
 }
 
+/* ---- calls that have not returned ---- */
+
 struct call {
-	struct ending ending;	/* on the goroutine's list while fn runs */
+	struct ending ending;	/* in the caller's list while fn runs */
 	struct once *o;
 };
 
-/* The goroutine ends in fn. */
+/* A plain thread does not end by our hands: it only has the list. */
+static struct ending **
+list_of(struct g *gp)
+{
+	return gp ? &gp->endings : &self()->endings;
+}
+
+/* The goroutine ends in fn, or has jumped out of it. */
 static bool
 end_in_call(struct ending *e)
 {
-	finish(container_of(e, struct call, ending)->o);
+	struct call *c = container_of(e, struct call, ending);
+
+	finish(c->o);
+	free(c);
 	return true;
 }
 
-/* fn has returned. Others may stand before it now: fn's local values do. */
-static void
-ending_remove(struct g *gp, struct ending *e)
+/* The link to the newest call, or to that of o; or NULL. */
+static struct ending **
+find(struct g *gp, const struct once *o)
 {
-	struct ending **at = &gp->endings;
+	struct ending **at = list_of(gp);
 
-	while (*at != e)
-		at = &(*at)->next;
+	for (; *at; at = &(*at)->next)
+		if ((*at)->step == end_in_call && (!o ||
+		    container_of(*at, struct call, ending)->o == o))
+			return at;
+	return NULL;
+}
+
+static void
+begin(struct g *gp, struct once *o)
+{
+	struct ending **list = list_of(gp);
+	struct call *c = malloc(sizeof *c);
+
+	if (!c)
+		fatal("weft_once_do: out of memory");
+	*c = (struct call){ { *list, end_in_call }, o };
+	*list = &c->ending;
+}
+
+/* Others may stand before it now: fn's local values do. */
+static void
+end(struct ending **at)
+{
+	struct ending *e = *at;
+
 	*at = e->next;
+	end_in_call(e);
+}
+
+static struct g *
+current(void)
+{
+	struct m *mp = m_self();
+
+	return mp ? m_g(mp) : NULL;
+}
+
+unwinder_answer once_thrown(UNWINDER_ASKS);
+
+/* fn has thrown an exception: its call is the newest there is. */
+unwinder_answer
+once_thrown(UNWINDER_ASKS)
+{
+	struct ending **at = NULL;
+
+	(void)version, (void)language, (void)exception, (void)frame;
+	if (unwinder_leaves(actions))
+		at = find(current(), NULL);
+	if (at)
+		end(at);
+	return UNWINDER_GO_ON;
 }
 
 calls_out static void
 call(struct once *o, void (*fn)(void *arg), void *arg)
 {
-	struct call c = { .ending.step = end_in_call, .o = o };
-	struct g *gp = m_self() ? m_g(m_self()) : NULL;
+	struct g *gp = current();
+	struct ending **at;
 
-	if (gp)
-		ending_push(gp, &c.ending);
+	begin(gp, o);
+	unwinder_asks(once_thrown);
 	fn(arg);
-	if (gp)
-		ending_remove(gp, &c.ending);
-	finish(o);
+	at = find(gp, o);
+	if (likely(at))
+		end(at);
+}
+
+noreturn static cold void
+die_of_itself(struct g *gp)
+{
+	fatal("weft_once_do: goroutine %ld \"%s\" would wait for itself: the "
+	    "function calls it again, or was left by longjmp",
+	    gp ? (long)g_id(gp) : 0, gp ? g_name(gp) : "");
 }
 
 calls_out static void
@@ -108,10 +183,13 @@ do_slow(struct once *o, void (*fn)(void *arg), void *arg)
 	if (!fn)
 		fatal("weft_once_do: null function");
 	/* pairs with nothing: the first comes from nowhere */
-	if (a_cas_acq(&o->state, FRESH, RUNS))
+	if (a_cas_acq(&o->state, FRESH, RUNS)) {
 		call(o, fn, arg);
-	else
-		await(o);
+		return;
+	}
+	if (unlikely(find(current(), o)))
+		die_of_itself(current());
+	await(o);
 }
 
 calls_out public void

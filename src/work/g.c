@@ -14,6 +14,7 @@
 #include "lock.h"
 #include "os.h"
 #include "slab.h"
+#include "weft.h"
 
 #ifndef SAN_ADDRESS
 #ifndef SAN_THREAD
@@ -300,6 +301,10 @@ g_reason_name(enum wait_reason r)
 void
 g_bad_state(struct g *gp, enum gstate from, enum gstate to)
 {
+	if (a_load_relaxed(&gp->state) == G_CALL && from == G_RUNNING)
+		fatal("goroutine %ld \"%s\" (%s) is in an announced call: it "
+		    "uses weft there, or has left it by longjmp",
+		    (long)g_id(gp), g_name(gp), g_site(gp)->fn);
 	fatal("goroutine %ld is %s, not %s, on its way to %s", (long)g_id(gp),
 	    g_state_name(a_load_relaxed(&gp->state)), g_state_name(from),
 	    g_state_name(to));
