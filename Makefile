@@ -106,6 +106,12 @@ TESTS	:= $(filter-out %/api/denied %/api/rounding %/unit/nothreads \
 	%/api/allowed %/api/explained %/api/endless_audited %/unit/audited \
 	%/unit/unwound %/unit/held,$(TESTS))
 endif
+# A library in C++, for a program in C.
+PLUGINS	= $(if $(STATIC),,$(if $(shell command -v $(CXX)),\
+	$(B)/tests/plugin.so $(B)/tests/plugin_weft.so))
+ifeq ($(PLUGINS),)
+TESTS	:= $(filter-out %/api/plugin,$(TESTS))
+endif
 # These are run by `make torture`.
 TESTS	:= $(filter-out $(B)/tests/torture/%,$(TESTS))
 # An example is a file, or a folder. The HTTP server without its program is
@@ -231,6 +237,18 @@ $(B)/tests/http/%: tests/http/%.c $(T) $(HTTP) $(LIBA)
 $(B)/tests/api/checked_loop: $(CHECKSA)
 $(B)/tests/api/checked_loop: private USER += $(CHECKS) \
 	$(if $(findstring clang,$(CC)),$(CHECKS_CLANG))
+
+$(B)/tests/api/plugin: | $(PLUGINS)
+$(B)/tests/api/plugin: private USER += -rdynamic \
+	-DPLUGIN='"$(abspath $(B))/tests/plugin.so"' \
+	-DPLUGIN_WEFT='"$(abspath $(B))/tests/plugin_weft.so"'
+$(B)/tests/plugin_weft.so: private DEFS += -DPLUGIN_INCLUDES_WEFT
+
+$(PLUGINS): tests/plugin.cc include/weft.h include/weft/threads.h
+	@mkdir -p $(@D)
+	$(call say,CXX)
+	$(Q)$(CXX) -std=c++17 -Wall -Wextra -Werror $(DEFS) $(SANFLAGS) \
+	    -Iinclude $(CFLAGS) -fPIC -shared -o $@ $<
 
 $(B)/tests/%: tests/%.cc $(T) $(LIBA)
 	@mkdir -p $(@D)

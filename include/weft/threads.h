@@ -145,6 +145,30 @@ int *weft_errno_(void);
 #define errno (*weft_errno_())
 
 /*
+ * So does the state of C++ exceptions. A program in C that loads C++ by dlopen
+ * while goroutines run calls this when it has, before they use it. Not needed
+ * if the library includes this header, or if it is the first one that is loaded
+ * and those who use it are spawned after that. The runtime of C++ stays loaded.
+ * Exceptions of more than one such runtime in a process get mixed up.
+ */
+void weft_cxx_loaded(void);
+
+#if defined(__cplusplus) && defined(__EXCEPTIONS)
+extern void weft_cxx_(void *(*globals)(void)) __attribute__((__weak__));
+extern void *weft_cxx_globals_(void) __asm__("__cxa_get_globals")
+    __attribute__((__weak__));
+
+__attribute__((__constructor__)) static void
+weft_cxx_here_(void)
+{
+	if (weft_cxx_ && weft_cxx_globals_)
+		weft_cxx_(weft_cxx_globals_);
+}
+#else
+void weft_cxx_(void *(*globals)(void));
+#endif
+
+/*
  * fork() from a goroutine: the child is that goroutine alone, on the child's
  * only thread, and the runtime has ended in it: weft_go gives -EPERM, what
  * would wait blocks for ever unless another thread of the child helps. When

@@ -467,7 +467,7 @@ import_is_ours(const char *name)
 {
 	static const char *const names[] = {
 		"__errno_location", "__cxa_get_globals", "pthread_self",
-		"pthread_getattr_np"
+		"pthread_getattr_np", "dlopen", "dlsym", "dladdr"
 	};
 
 	return one_of(name, names, countof(names));

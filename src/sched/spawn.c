@@ -133,6 +133,8 @@ prepare(const weft_opt *opt, const weft_site *site, void (*fn)(void *),
 	if (opt && opt->stack && (class = stack_class(opt->stack)) < 0)
 		return -EINVAL;
 	checkpoint();
+	if (carry_news())
+		carry_look();
 	if (opt && unlikely(opt->readable_) &&
 	    (err = when_claim(opt->readable_ - 1)) != 0)
 		return err;

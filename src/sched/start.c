@@ -203,6 +203,7 @@ boot(const weft_config *config)
 		return err;
 	world_resize(set.procs);
 	os_on_fault(on_fault);
+	carry_look();
 	return start_watch(&set);
 }
 
