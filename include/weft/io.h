@@ -131,10 +131,11 @@ int weft_shutdown(int fd, int how);
 /*
  * From `when` on (weft_in(ns)) calls in that direction give -ETIMEDOUT, those
  * that wait already too; none does so earlier. WEFT_NEVER removes it. It
- * belongs to the descriptor and holds until it is changed. 0 or -EBADF. For
- * what the kernel cannot wait for it has no effect. A write to a blocking
- * terminal, once begun, is not ended by it, nor by weft_close, before the
- * terminal has taken the next 4096 bytes.
+ * belongs to the descriptor and holds until it is changed or the descriptor is
+ * closed, by close(2) too: another file that gets the number has no deadline.
+ * 0 or -EBADF. For what the kernel cannot wait for it has no effect. A write
+ * to a blocking terminal, once begun, is not ended by it, nor by weft_close,
+ * before the terminal has taken the next 4096 bytes.
  */
 int weft_set_deadline(int fd, int64_t when);
 int weft_set_read_deadline(int fd, int64_t when);

@@ -417,7 +417,7 @@ wait_for_end(weft_process *p, int64_t when, int64_t *nap_ns)
 	int err = enter_pidfd(p, &d);
 
 	if (!err) {
-		desc_set_deadline(d, DIR_IN, when);
+		desc_set_deadline(d, 1u << DIR_IN, when);
 		err = (int)fdio_loop(d, DIR_IN, try_end, NULL, 0);
 		desc_leave(d);
 	}

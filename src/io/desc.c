@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "alarm.h"
 #include "fatal.h"
@@ -17,7 +18,10 @@
 #include "poller.h"
 #include "weft.h"
 
-enum { VERIFY_MAX = 4096 };	/* a time: a millisecond or two */
+enum {
+	VERIFY_MAX = 4096,	/* a time: a millisecond or two */
+	COOKIE = 57		/* SO_COOKIE, which not every libc has */
+};
 
 struct desc_counts desc_counts;
 
@@ -327,12 +331,111 @@ desc_release(struct desc *d, enum dir dir)
 	sched_ready_list(&woken);
 }
 
-/* ---- deadlines ---- */
-
 static int64_t
 deadline_of(struct desc *d, enum dir dir)
 {
 	return (int64_t)a_load_relaxed(&d->deadline[dir]);
+}
+
+/* ---- closed behind our back ---- */
+
+static bool
+is_socket(struct desc *d)
+{
+	return (uint8_t)(a_load_relaxed(&d->kind) - KIND_TCP) <=
+	    KIND_SOCKET - KIND_TCP;
+}
+
+static bool
+has_deadline(struct desc *d)
+{
+	return deadline_of(d, DIR_IN) || deadline_of(d, DIR_OUT);
+}
+
+/*
+ * Which socket it is; 0 if it is none. Cookies are given out in turn, so the
+ * low bits are the same again after four billion sockets. A kernel or an
+ * emulator without them has inodes, which are given out in the same way.
+ */
+static uint32_t
+which_socket(int fd)
+{
+	struct stat st = {0};
+	uint64_t cookie = 0;
+	unsigned len = sizeof cookie;
+	long err = fd_getsockopt(fd, SOL_SOCKET, COOKIE, &cookie, &len);
+
+	if (likely(!err))
+		return (uint32_t)cookie;
+	if (err == -ENOTSOCK || err == -EBADF)
+		return 0;
+	syscall6(SYS_fstat, fd, (long)&st, 0, 0, 0, 0);
+	return (uint32_t)st.st_ino;
+}
+
+/* Lock held. Is the number what the deadlines were set for? */
+static bool
+has_same_file(struct desc *d)
+{
+	if (is_socket(d))
+		return d->timer.note == which_socket(d->fd);
+	return !a_load_relaxed(&d->registered) || os_poller_has(d->fd);
+}
+
+/*
+ * Lock held. It is not what it was: who waits tries again, on what has that
+ * number now, or is told that there is nothing. Deadlines that were set since
+ * hold; those of the old file have ended with it.
+ */
+static cold void
+repair(struct desc *d, struct glist *woken)
+{
+	bool there;
+
+	if (has_deadline(d) && !has_same_file(d))
+		desc_end_deadlines(d);
+	a_store_relaxed(&d->gen, a_load_relaxed(&d->gen) + 1);
+	desc_forget(d);
+	there = examine(d) == 0;
+	a_add_relaxed(&desc_counts.repaired, 1);
+	desc_wake(d, DIR_IN, there, woken);
+	desc_wake(d, DIR_OUT, there, woken);
+	readable_start(d, !there, woken);
+}
+
+cold int
+desc_renew(struct desc *d)
+{
+	struct glist woken = {0};
+	int err = -EBADF;
+
+	lock_take(&d->lock);
+	if (!(a_load_relaxed(&d->refs) & CLOSING)) {
+		repair(d, &woken);
+		if (a_load_relaxed(&d->kind) != KIND_UNKNOWN)
+			err = 0;
+	}
+	lock_drop(&d->lock);
+	sched_ready_list(&woken);
+	return err;
+}
+
+/* ---- deadlines ---- */
+
+bool
+desc_deadline_holds(struct desc *d)
+{
+	struct glist woken = {0};
+	bool holds;
+
+	lock_take(&d->lock);
+	/* One that is being closed is ours until the last user has left. */
+	holds = a_load_relaxed(&d->refs) & CLOSING || has_same_file(d);
+	if (!holds)
+		repair(d, &woken);
+	lock_drop(&d->lock);
+	sched_ready_list(&woken);
+	return holds;
 }
 
 bool
@@ -340,12 +443,31 @@ desc_expired_slow(struct desc *d, enum dir dir)
 {
 	int64_t when = deadline_of(d, dir);
 
-	return when != 0 && when <= os_now_ns();
+	return when != 0 && when <= os_now_ns() && desc_deadline_holds(d);
+}
+
+/*
+ * Lock held. The deadlines of the record are from now on those of the file
+ * that has the number: one that was set for another file is ended. False if
+ * it is nothing that can have one.
+ */
+static bool
+remember_file(struct desc *d, struct glist *woken)
+{
+	uint32_t which = is_socket(d) ? which_socket(d->fd) : 0;
+
+	if (is_socket(d) ? !which || (d->timer.note != which && has_deadline(d))
+	    : !has_same_file(d)) {
+		repair(d, woken);
+		which = is_socket(d) ? which_socket(d->fd) : 0;
+	}
+	d->timer.note = which;
+	return (uint8_t)(a_load_relaxed(&d->kind) - 1) < KIND_FILE - 1;
 }
 
 /* Who waits finds out what the new one means for it. */
 void
-desc_set_deadline(struct desc *d, enum dir dir, int64_t when)
+desc_set_deadline(struct desc *d, unsigned dirs, int64_t when)
 {
 	struct glist woken = {0};
 
@@ -354,10 +476,16 @@ desc_set_deadline(struct desc *d, enum dir dir, int64_t when)
 	else if (when <= 0)
 		when = 1;
 	lock_take(&d->lock);
-	a_store_relaxed(&d->deadline[dir], (uint64_t)when);
-	desc_wake(d, dir, true, &woken);
-	if (dir == DIR_IN)
-		readable_deadline(d, &woken);
+	if (when && !remember_file(d, &woken))
+		when = 0;
+	for (int dir = 0; dir < DIRS; dir++) {
+		if (!(dirs & 1u << dir))
+			continue;
+		a_store_relaxed(&d->deadline[dir], (uint64_t)when);
+		desc_wake(d, dir, true, &woken);
+		if (dir == DIR_IN)
+			readable_deadline(d, &woken);
+	}
 	lock_drop(&d->lock);
 	sched_ready_list(&woken);
 }
@@ -392,8 +520,12 @@ timed_out(struct desc *d, enum dir dir, struct waiter *w)
 	if (w->queued)
 		waitq_remove(&d->waiters[dir], w);
 	lock_drop(&d->lock);
+	if (!w->ok)
+		return -EBADF;
+	if (!desc_deadline_holds(d))
+		return 0;
 	a_add_relaxed(&desc_counts.timeouts, 1);
-	return w->ok ? -ETIMEDOUT : -EBADF;
+	return -ETIMEDOUT;
 }
 
 int
@@ -505,42 +637,6 @@ desc_ended(void)
 	struct glist nobody = {0};
 
 	desc_each(end_waits, &nobody);
-}
-
-/*
- * Lock held. It is not what it was: who waits tries again, on what has that
- * number now, or is told that there is nothing. Deadlines hold: who waits has
- * set them, and whether that was before or after we cannot know.
- */
-static cold void
-repair(struct desc *d, struct glist *woken)
-{
-	bool there;
-
-	a_store_relaxed(&d->gen, a_load_relaxed(&d->gen) + 1);
-	desc_forget(d);
-	there = examine(d) == 0;
-	a_add_relaxed(&desc_counts.repaired, 1);
-	desc_wake(d, DIR_IN, there, woken);
-	desc_wake(d, DIR_OUT, there, woken);
-	readable_start(d, !there, woken);
-}
-
-cold int
-desc_renew(struct desc *d)
-{
-	struct glist woken = {0};
-	int err = -EBADF;
-
-	lock_take(&d->lock);
-	if (!(a_load_relaxed(&d->refs) & CLOSING)) {
-		repair(d, &woken);
-		if (a_load_relaxed(&d->kind) != KIND_UNKNOWN)
-			err = 0;
-	}
-	lock_drop(&d->lock);
-	sched_ready_list(&woken);
-	return err;
 }
 
 bool

@@ -31,6 +31,17 @@
  * it waits for signals and children. These have OWN in `refs`, and calls of the
  * program are refused them; it uses them by desc_enter_own.
  *
+ * Deadlines. One belongs to the file that it was set for, and a number that was
+ * closed behind our back may be another file's. So the file is remembered when
+ * a deadline is set, and compared when one is reached:
+ *
+ *	a socket	by its cookie, in `timer.note`
+ *	anything else	by the poller: it is added before it has a deadline,
+ *			and what is there is the file that was added
+ *
+ * All deadlines of a record are of one file. A call that has none in force
+ * pays nothing.
+ *
  * Tags. Each time a number is closed its `gen` grows; events carry the gen that
  * the descriptor was registered with. One of an old gen is dropped.
  */
@@ -96,7 +107,8 @@ struct desc {
 
 	/* any thread, atomic: a goroutine that begins when it is readable */
 	APTR(struct g) begin;
-	struct timer timer;	/* of `begin`: see readable.c */
+	struct timer timer;	/* of `begin`: see readable.c; its note, under
+				 * lock: see deadlines, above */
 } cache_aligned;
 _Static_assert(sizeof(struct desc) == 128, "two cache lines");
 
@@ -214,7 +226,14 @@ int desc_wait_alone(struct desc *d, enum dir dir);
 /* Has the poller watch it, if it does not yet. The same. */
 int desc_register(struct desc *d);
 
-void desc_set_deadline(struct desc *d, enum dir dir, int64_t when);
+/* dirs: bits 1 << dir. Within a call, no lock held. */
+void desc_set_deadline(struct desc *d, unsigned dirs, int64_t when);
+
+/*
+ * The time of a deadline has come. True if it was set for what the number is
+ * now; else there is none any more, and the call goes on. The same.
+ */
+bool desc_deadline_holds(struct desc *d);
 
 /*
  * Only one at a time may ask whether a blocking descriptor is ready and then
@@ -243,6 +262,8 @@ void desc_stir(struct desc *d, enum dir dir);
 
 /* Lock held: nothing that was found out about it holds any more. */
 void desc_forget(struct desc *d);
+/* The same: it has no deadline. Those who wait are woken by the caller. */
+void desc_end_deadlines(struct desc *d);
 /* Lock held. Who waits in that direction is woken: it tries again, or not. */
 void desc_wake(struct desc *d, enum dir dir, bool ok, struct glist *woken);
 /*

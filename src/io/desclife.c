@@ -23,12 +23,18 @@ enum {				/* while the kernel closes it */
 	LOOK_SLOWLY_NS = 1000 * 1000
 };
 
+void
+desc_end_deadlines(struct desc *d)
+{
+	for (int dir = 0; dir < DIRS; dir++)
+		a_store_relaxed(&d->deadline[dir], 0);
+}
+
 /* Lock held: nor what it was told. */
 static void
 forget_all(struct desc *d)
 {
-	for (int dir = 0; dir < DIRS; dir++)
-		a_store_relaxed(&d->deadline[dir], 0);
+	desc_end_deadlines(d);
 	desc_forget(d);
 }
 

@@ -90,7 +90,7 @@ desc_wait_alone(struct desc *d, enum dir dir)
 		    0, 0);
 	} while (n == -EINTR);
 	if (n == 0)
-		return -ETIMEDOUT;
+		return desc_deadline_holds(d) ? -ETIMEDOUT : 0;
 	a_and_relaxed(&d->ready[dir], ~(uint32_t)DRAINED);
 	return n < 0 ? (int)n : p.revents & POLLNVAL ? -EBADF : 0;
 }

@@ -29,6 +29,8 @@ struct timer {
 	/* written under the lock of the heap it is in, or moves to */
 	APTR(struct timers) heap;	/* NULL: IDLE */
 	uint32_t place;
+	/* the owner's: it fills a hole in the record that the timer is in */
+	uint32_t note;
 	/* under that lock */
 	int64_t when;		/* fn sets it to be armed again then */
 	int64_t period;		/* of one that is armed again anyway, or 0 */
