@@ -91,6 +91,8 @@ typedef struct weft_config {
  * out of range, -ENOMEM or -EAGAIN if memory or the first thread is refused,
  * -ENOTSUP on a kernel whose pages are not 4 KiB, -ENOSYS on one without
  * membarrier(2).
+ * Its threads have the calling one's signal mask, but never block the signals
+ * of faults.
  * The main goroutine's stack is that of a C main, nearly 8 MiB, or what
  * weft_config.stack says if that is more.
  */

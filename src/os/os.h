@@ -149,6 +149,9 @@ uint64_t os_sigmask(void);
 void os_sigmask_set(uint64_t mask);
 /* The bit of a signal in a mask. */
 uint64_t os_sigbit(int sig);
+/* Those that an instruction of a thread raises. Where one of them is blocked
+ * the kernel ends the process without calling any handler. */
+uint64_t os_sigfaults(void);
 
 /* ---- aside.c ---- */
 

@@ -187,6 +187,13 @@ os_sigbit(int sig)
 }
 
 uint64_t
+os_sigfaults(void)
+{
+	return os_sigbit(SIGSEGV) | os_sigbit(SIGBUS) | os_sigbit(SIGILL) |
+	    os_sigbit(SIGFPE) | os_sigbit(SIGTRAP) | os_sigbit(SIGABRT);
+}
+
+uint64_t
 os_sigmask(void)
 {
 	uint64_t mask = 0;

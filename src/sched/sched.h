@@ -76,7 +76,7 @@ struct sched {
 	uint32_t max_m;
 	uint32_t max_loose;
 	uint64_t seed;
-	uint64_t sigmask;		/* of the thread in weft_run */
+	uint64_t sigmask;		/* of all Ms: see start_watch */
 
 	/* any thread, atomic: called when the main goroutine has returned */
 	struct { void (*v_)(void); } on_end;

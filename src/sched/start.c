@@ -164,7 +164,8 @@ configure(const weft_config *config, struct settings *out)
 
 /*
  * Who watches: the monitor, and the signal it may send. All Ms have the mask
- * of the thread in weft_run, but never block that signal.
+ * of the thread in weft_run, but never block that signal, nor those of faults:
+ * a stack overflow would end the process without a word.
  */
 static int
 start_watch(const struct settings *set)
@@ -173,7 +174,7 @@ start_watch(const struct settings *set)
 
 	if (os_barrier_init() != 0)
 		return -ENOSYS;
-	sched.sigmask = os_sigmask();
+	sched.sigmask = os_sigmask() & ~os_sigfaults();
 	err = preempt_init(set->signal, set->pause);
 	if (set->signal > 0)
 		sched.sigmask &= ~os_sigbit(set->signal);

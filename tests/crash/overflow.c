@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A goroutine that outgrows its stack: the message says which one it was. */
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include <weft.h>
 
@@ -149,4 +151,69 @@ DIES(after_yields, 2, "(overflow_late, spawned at")
 	for (int i = 0; i < 100; i++)
 		weft_yield();
 	wait_for_ever();
+}
+
+/* ---- of a program that has blocked all signals ---- */
+
+static void
+block_all(void)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	EQ(sigprocmask(SIG_SETMASK, &all, NULL), 0);
+}
+
+static int
+recurse_in_goroutine(int argc, char **argv)
+{
+	(void)argc, (void)argv;
+	small_recursion();
+	return 0;
+}
+
+static int
+recurse_in_main(int argc, char **argv)
+{
+	(void)argc, (void)argv;
+	recurse();
+	return 0;
+}
+
+DIES(with_all_blocked, 0, "overflowed its stack of 16384 bytes")
+{
+	block_all();
+	weft_run(recurse_in_goroutine, 0, NULL);
+}
+
+DIES(main_with_all_blocked, 0, "overflowed its stack of")
+{
+	block_all();
+	weft_run(recurse_in_main, 0, NULL);
+}
+
+/* What is no fault stays blocked. */
+static int
+kill_with_others(int argc, char **argv)
+{
+	(void)argc, (void)argv;
+	raise(SIGTERM);
+	raise(SIGUSR1);
+	raise(SIGSEGV);
+	return 0;
+}
+
+static void
+on_segv(int sig)
+{
+	(void)sig;
+	_exit(0);
+}
+
+TEST(only_faults_are_open)
+{
+	block_all();
+	signal(SIGSEGV, on_segv);
+	weft_run(kill_with_others, 0, NULL);
+	OK(!"the signal of a fault was blocked");
 }
