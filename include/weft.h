@@ -88,13 +88,12 @@ typedef struct weft_config {
  *
  * A process has one runtime, once. Returns -EBUSY while it runs (also from a
  * goroutine), -EALREADY after it ended, -EINVAL for a configuration that is
- * out of range, -ENOMEM or -EAGAIN if memory or the first thread is refused,
- * -ENOTSUP on a kernel whose pages are not 4 KiB, -ENOSYS on one without
- * membarrier(2).
+ * out of range, -ENOMEM if memory and -EAGAIN if a thread is refused (with
+ * whatever error), -ENOTSUP on a kernel whose pages are not 4 KiB, -ENOSYS on
+ * one without membarrier(2). If it could not start it may be called again.
  * Its threads have the calling one's signal mask, but never block the signals
- * of faults.
- * The main goroutine's stack is that of a C main, nearly 8 MiB, or what
- * weft_config.stack says if that is more.
+ * of faults. The main goroutine's stack is that of a C main, nearly 8 MiB, or
+ * what weft_config.stack says if that is more.
  */
 int weft_run(int (*fn)(int argc, char **argv), int argc, char **argv);
 int weft_run_config(const weft_config *config,

@@ -78,9 +78,12 @@ void os_sleep_ns(int64_t ns);
 
 /*
  * Starts a detached thread with all signals as the caller has them.
- * Returns 0 or -errno (-EAGAIN: the kernel allows no more threads).
+ * Returns 0, or -EAGAIN if it is refused: a limit or a filter of system calls
+ * may do so with any error, and os_thread_refusal gives the last one of these,
+ * as a positive number.
  */
 int os_thread_start(void *(*fn)(void *), void *arg, size_t stack_bytes);
+int os_thread_refusal(void);
 /* Has this thread's sleeps end within a microsecond or so. */
 void os_thread_precise_sleep(void);
 int os_thread_id(void);

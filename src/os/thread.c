@@ -12,7 +12,10 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "atomic.h"
 #include "rawcall.h"
+
+static a32 refusal;
 
 static int
 start(void *(*fn)(void *), void *arg, size_t stack_bytes)
@@ -39,7 +42,16 @@ os_thread_start(void *(*fn)(void *), void *arg, size_t stack_bytes)
 
 	for (int i = 0; i < 8 && err == EINVAL; i++)
 		err = start(fn, arg, stack_bytes *= 2);
-	return -err;
+	if (!err)
+		return 0;
+	a_store_relaxed(&refusal, (uint32_t)err);
+	return -EAGAIN;
+}
+
+int
+os_thread_refusal(void)
+{
+	return (int)a_load_relaxed(&refusal);
 }
 
 /* The kernel's default slack is 50 us: more than most of our sleeps. */

@@ -312,6 +312,26 @@ weft_run(int (*fn)(int argc, char **argv), int argc, char **argv)
 	return weft_run_config(NULL, fn, argc, argv);
 }
 
+static const char *
+why_not(int err)
+{
+	switch (err) {
+	case -EINVAL:
+		return "a setting (WEFT_PROCS, ...) is out of range";
+	case -ENOMEM:
+		return "out of memory";
+	case -ENOTSUP:
+		return "pages are not 4 KiB";
+	case -ENOSYS:
+		return "the kernel has no membarrier";
+	case -EBUSY:
+		return "it is running already";
+	case -EALREADY:
+		return "it ran already";
+	}
+	return "unknown error";
+}
+
 public int
 weft_main_(int (*fn)(int argc, char **argv), int argc, char **argv)
 {
@@ -320,12 +340,12 @@ weft_main_(int (*fn)(int argc, char **argv), int argc, char **argv)
 
 	if (!err)
 		return job.result;
-	say("weft: cannot start: %s\n", err == -EINVAL ?
-	    "a setting (WEFT_PROCS, ...) is out of range" :
-	    err == -ENOMEM ? "out of memory" :
-	    err == -EAGAIN ? "the kernel refuses a thread" :
-	    err == -ENOTSUP ? "pages are not 4 KiB" :
-	    err == -ENOSYS ? "the kernel has no membarrier" :
-	    "it ran already");
+	if (err == -EAGAIN)
+		say("weft: cannot start: the kernel refuses a thread (error "
+		    "%d): look for a limit (ulimit -u, pids.max of the "
+		    "cgroup) or a filter of system calls\n",
+		    os_thread_refusal());
+	else
+		say("weft: cannot start: %s\n", why_not(err));
 	return 1;
 }
