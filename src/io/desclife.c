@@ -10,6 +10,7 @@
 
 #include "fatal.h"
 #include "fdcall.h"
+#include "follow.h"
 #include "hard.h"
 #include "netpoll.h"
 #include "os.h"
@@ -77,7 +78,7 @@ close_file(int fd)
 	int result;
 
 	call_enter((const void *)(uintptr_t)close_file);
-	result = (int)fd_close(fd);
+	result = (int)follow_close(fd);
 	call_leave();
 	return result;
 }
@@ -112,7 +113,7 @@ close_number(struct desc *d)
 	forget_all(d);
 	lock_drop(&d->lock);
 	hard_pause();
-	result = file ? close_file(fd) : (int)fd_close(fd);
+	result = file ? close_file(fd) : (int)follow_close(fd);
 	hard_pause();
 	lock_take(&d->lock);
 	give_back(d, gen);
@@ -170,7 +171,7 @@ desc_close(int fd)
 	int result, last;
 
 	if (!d)
-		return closed((int)fd_close(fd));
+		return closed((int)follow_close(fd));
 	a_add_acqrel(&d->refs, 1);		/* pairs with desc_leave */
 	if (!claim_close(d)) {
 		desc_leave(d);

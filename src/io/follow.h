@@ -21,15 +21,23 @@
  * the wait and the waking, comes after the one and before the other, and is
  * not ordered by this call. Nor are calls that only wait for room.
  *
- * Rejected: to make these calls with libc's functions in that build. Between
- * them and weft_close it would report what we allow, using a descriptor that
- * another one closes; and they set errno.
+ * ThreadSanitizer also keeps a record of each number that libc's calls have
+ * made, and takes whoever makes the same number again for a race with the
+ * first, unless it has seen that it was closed. So in that build a number of
+ * the program is closed with libc's close. That finds real races, too: of a
+ * close with libc's calls on the number that nothing orders before it. Our own
+ * calls on it, which may come at the same time, are not seen.
+ *
+ * Rejected: to make the other calls with libc's functions in that build.
+ * Between them and weft_close it would report what we allow, using a
+ * descriptor that another one closes; and they set errno.
  */
 #ifndef FOLLOW_H
 #define FOLLOW_H
 
 #include <errno.h>
 
+#include "fdcall.h"
 #include "sanitize.h"
 
 /* Never read or written: only its address counts. */
@@ -66,5 +74,26 @@ follow_read(long n)
 		san_acquire(&follow_point);
 	return n;
 }
+
+/* Closes a number of the program: 0 or -errno. */
+#ifdef SAN_THREAD
+#include <unistd.h>
+
+static inline long
+follow_close(int fd)
+{
+	int before = errno;
+	long result = close(fd) ? -errno : 0;
+
+	errno = before;
+	return result;
+}
+#else
+static inline long
+follow_close(int fd)
+{
+	return fd_close(fd);
+}
+#endif
 
 #endif
