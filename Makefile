@@ -337,6 +337,18 @@ test: all $(TESTS)
 	    prove $(PROVEFLAGS) $(if $(RUN),--exec '$(RUN)') $(TESTS) || \
 	    { cat $(B)/failures; false; }
 
+# Programs under valgrind: what goroutines wait for, since it may know nothing
+# of what is on their stacks, and some input and output.
+VALGRIND ?= valgrind -q --error-exitcode=9 --leak-check=no
+VALGRIND_TESTS = $(addprefix $(B)/tests/,$(addprefix api/,\
+	$(notdir $(basename $(wildcard tests/api/channel*.c) \
+	$(wildcard tests/api/choose*.c))) ticking timeouts sleeping alarms \
+	early_timers mutual condition waitgroup_all once_only together cancel \
+	goroutine yield sockets deadlines closing lines outlived))
+
+valgrind: $(VALGRIND_TESTS)
+	T_SHARE=$(or $(T_SHARE),10) prove $(PROVEFLAGS) --exec '$(VALGRIND)' $^
+
 # A minute with the default. The plain build runs the static program, too.
 SECONDS_EACH ?= 1
 
@@ -372,6 +384,6 @@ include bench/real/real.mk
 
 FORCE:
 
-.PHONY: all demo test torture torture-static models lint bench \
+.PHONY: all demo test valgrind torture torture-static models lint bench \
 	bench-http install clean
 .DELETE_ON_ERROR:

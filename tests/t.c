@@ -83,6 +83,15 @@ t_emulated(void)
 	return run && strncmp(run, "qemu", 4) == 0;
 }
 
+/* It says so by what it loads into the program. */
+bool
+t_valgrind(void)
+{
+	const char *s = getenv("LD_PRELOAD");
+
+	return s && strstr(s, "vgpreload");
+}
+
 void
 t_on_all(void (*fn)(void))
 {
@@ -105,7 +114,7 @@ t_share(double seconds)
 long
 t_scale(long n)
 {
-	long r = n / SLOW / (t_emulated() ? 20 : 1);
+	long r = n / SLOW / (t_emulated() || t_valgrind() ? 20 : 1);
 
 	return r > 0 ? r : 1;
 }

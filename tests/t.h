@@ -50,6 +50,8 @@ __attribute__((__noreturn__)) void t_skip(const char *why);
 double t_share(double seconds);
 /* n, or less where everything is slow (sanitizers, emulation); at least 1. */
 long t_scale(long n);
+/* Under valgrind: all is slow, and memory is not what it was. */
+bool t_valgrind(void);
 /* Under an emulator, which makes up some of what it tells of the kernel. */
 bool t_emulated(void);
 /* For stress tests: runs while this says so (T_SECONDS, default few, of which

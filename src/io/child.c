@@ -33,6 +33,7 @@
 #include "fdio.h"
 #include "netpoll.h"
 #include "os.h"
+#include "valgrind.h"
 #include "weft.h"
 
 enum {
@@ -242,8 +243,12 @@ spawn(void *arg)
 static int
 open_pidfd(pid_t pid)
 {
-	int fd = (int)os_fd_aside(syscall6(NR_PIDFD_OPEN, pid, 0, 0, 0, 0, 0));
+	int fd;
 
+	/* Which knows none, and says so each time. */
+	if (vg_running())
+		return -ENOSYS;
+	fd = (int)os_fd_aside(syscall6(NR_PIDFD_OPEN, pid, 0, 0, 0, 0, 0));
 	if (fd >= 0 && desc_own(fd) != 0) {
 		fd_close(fd);
 		fd = -ENOMEM;

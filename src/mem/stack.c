@@ -33,6 +33,7 @@
 #include "lock.h"
 #include "os.h"
 #include "sanitize.h"
+#include "valgrind.h"
 
 enum {
 	SLAB_BYTES = 64 << 20,
@@ -197,9 +198,11 @@ stack_make(char *base, int class, uint32_t nth)
 {
 	size_t off = reservation(class) - sizeof(struct stack) -
 	    nth % COLOURS * CACHE_LINE;
+	struct stack *s = stack_head((struct stack *)(void *)(base + off),
+	    class, guard_make(base));
 
-	return stack_head((struct stack *)(void *)(base + off), class,
-	    guard_make(base));
+	vg_stack(s->lo, s);
+	return s;
 }
 
 static struct stack *
@@ -266,6 +269,7 @@ lay_bare(struct stack *s, struct stack *ledger)
 		ledger = s;
 		ledger->entries = 0;
 		end -= PAGE;
+		vg_reuse(ledger_entries(s), ENTRIES * sizeof(uintptr_t));
 	} else {
 		ledger_entries(ledger)[ledger->entries++] = entry_of(s);
 	}

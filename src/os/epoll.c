@@ -20,6 +20,7 @@
 #include "fatal.h"
 #include "fdcall.h"
 #include "os.h"
+#include "valgrind.h"
 
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441
@@ -89,6 +90,9 @@ os_poller_open(void)
 {
 	int err;
 
+	/* It knows no epoll_pwait2, and says so at each call. */
+	if (vg_running())
+		a_store_relaxed(&no_pwait2, 1);
 	epoll_fd = os_fd_aside(syscall6(SYS_epoll_create1, EPOLL_CLOEXEC, 0, 0,
 	    0, 0, 0));
 	if (epoll_fd < 0)

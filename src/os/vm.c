@@ -11,6 +11,10 @@
 #include <sys/syscall.h>
 
 #include "rawcall.h"
+#include "valgrind.h"
+
+/* Valgrind has room for 30000 mappings, and dies if there are more. */
+enum { VALGRIND_MAPS = 16384 };
 
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
@@ -107,10 +111,11 @@ os_guard_split(void *p, size_t bytes)
 bool
 os_guard_light_works(void)
 {
-	void *p = map(PAGE, 0);
+	void *p;
 	bool works;
 
-	if (!p)
+	/* It would read the page before the kernel does, and die of it. */
+	if (vg_running() || !(p = map(PAGE, 0)))
 		return false;
 	works = os_guard_light(p, PAGE) == 0 &&
 	    syscall6(SYS_rt_sigprocmask, SIG_BLOCK, (long)p, 0, 8, 0, 0)
@@ -125,6 +130,8 @@ os_map_limit(void)
 	char buf[32];
 	long n = 0;
 
+	if (vg_running())
+		return VALGRIND_MAPS;
 	if (os_read_file("/proc/sys/vm/max_map_count", buf, sizeof buf) <= 0)
 		return 65530;
 	for (const char *s = buf; *s >= '0' && *s <= '9' && n < 1 << 30; s++)

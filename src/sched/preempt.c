@@ -42,6 +42,7 @@
 #include "stall.h"
 #include "text.h"
 #include "unwind.h"
+#include "valgrind.h"
 
 public uint32_t weft_attention_;
 
@@ -313,7 +314,7 @@ preempt_init(int sig, bool pause)
 {
 	struct module program;
 
-	if (sig < 0 || SAN_ON || allowed.signal)
+	if (sig < 0 || SAN_ON || vg_running() || allowed.signal)
 		return 0;
 	if (os_on_signal(sig, on_signal) != 0)
 		return -EINVAL;
