@@ -165,9 +165,13 @@ int http_server_stop(struct http_server *s, int64_t when);
 /*
  * A handler of the files below a folder, whose name is `arg`. No listings; a
  * folder is its index.html; what begins with a dot (but ".well-known") does not
- * exist. Symbolic links are followed.
+ * exist. Nor do symbolic links: one that leads out of the folder would give
+ * away other files. The folder itself may be one.
  */
 void http_static(struct http *h, const struct http_request *r, void *arg);
+/* The same, and symbolic links are followed, wherever they lead. */
+void http_static_links(struct http *h, const struct http_request *r,
+    void *arg);
 
 /* ---- dates ------------------------------------------------------------- */
 

@@ -25,7 +25,9 @@ usage(void)
 	    "  -body MS        its body so long, plus 1 s for each KiB "
 	    "(20000)\n"
 	    "  -write MS       a client may take nothing for so long (20000)\n"
-	    "  -max-body N     bytes of a request's body (16777216)\n");
+	    "  -max-body N     bytes of a request's body (16777216)\n"
+	    "  -links          symbolic links are followed, also out of "
+	    "FOLDER\n");
 	return 2;
 }
 
@@ -102,6 +104,9 @@ weft_main(int argc, char **argv)
 	while (i < argc && argv[i][0] == '-') {
 		if (strcmp(argv[i], "-readable") == 0) {
 			o.linger = 0;
+			i++;
+		} else if (strcmp(argv[i], "-links") == 0) {
+			o.handler = site_links;
 			i++;
 		} else if (take_option(&o, argv[i], argv[i + 1])) {
 			i += 2;

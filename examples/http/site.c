@@ -68,8 +68,9 @@ count(struct http *h, long n)
 	}
 }
 
-void
-site(struct http *h, const struct http_request *r, void *arg)
+static void
+answer(struct http *h, const struct http_request *r, void *arg,
+    http_handler *files)
 {
 	if (is_path(r, "/hello") || (!arg && is_path(r, "/"))) {
 		http_reply(h, 200, "text/plain", hello, sizeof hello - 1);
@@ -81,8 +82,20 @@ site(struct http *h, const struct http_request *r, void *arg)
 		weft_sleep(asked(r) * WEFT_MS);
 		http_reply(h, 200, "text/plain", hello, sizeof hello - 1);
 	} else if (arg) {
-		http_static(h, r, arg);
+		files(h, r, arg);
 	} else {
 		http_error(h, 404);
 	}
+}
+
+void
+site(struct http *h, const struct http_request *r, void *arg)
+{
+	answer(h, r, arg, http_static);
+}
+
+void
+site_links(struct http *h, const struct http_request *r, void *arg)
+{
+	answer(h, r, arg, http_static_links);
 }

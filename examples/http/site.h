@@ -11,6 +11,8 @@
  * are the files below the folder whose name is `arg`, if that is not NULL.
  */
 void site(struct http *h, const struct http_request *r, void *arg);
+/* The same, with http_static_links. */
+void site_links(struct http *h, const struct http_request *r, void *arg);
 
 /* Serves on loopback and asks itself: 0 if all is well. */
 int selftest(void);

@@ -3,8 +3,13 @@
  * Files. The path of a request is decoded first and judged then, so that there
  * is one way only to write what is forbidden: no part of it may begin with a
  * dot, which is "..", too. It is then a name below the folder, by the kernel's
- * reading as well as ours.
+ * reading as well as ours, but for symbolic links. So the names in it are
+ * opened one after the other, each in the folder that was opened before, and
+ * none of them may be a link: also if somebody puts one there meanwhile.
+ * (openat2 would do that at once. But a program that calls the kernel itself is
+ * not preempted by signals.)
  */
+#define _GNU_SOURCE 1
 #include "http.h"
 
 #include <errno.h>
@@ -13,7 +18,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <weft.h>
+
+/* O_NONBLOCK: somebody may have put a FIFO there. */
+enum {
+	TO_READ = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY,
+	TO_ENTER = O_PATH | O_DIRECTORY | O_CLOEXEC
+};
 
 static const char *
 type_of(const char *name)
@@ -58,7 +70,8 @@ is_shown(const char *path)
 	return !strstr(path, "/.");
 }
 
-/* The file's name: 0, or the status to answer with. */
+/* The file's name, which does not end in '/': 0, or the status to answer
+ * with. */
 static int
 name_of(const struct http_request *r, const char *folder, char *name,
     size_t cap)
@@ -239,12 +252,47 @@ status_of(int error)
 	return 404;
 }
 
-/* O_NONBLOCK: somebody may have put a FIFO there. */
-static void
-send_name(struct http *h, const struct http_request *r, const char *name)
+/* Closes dir, and opens what the path names below it; or -errno. */
+static int
+walk(int dir, char *path)
 {
-	int fd = weft_open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY,
-	    0);
+	for (;;) {
+		char *end, last;
+		int fd, err;
+
+		path += strspn(path, "/");
+		end = path + strcspn(path, "/");
+		last = *end;
+		*end = 0;
+		fd = openat(dir, path, O_NOFOLLOW |
+		    (last ? TO_ENTER : TO_READ));
+		err = -errno;
+		*end = last;
+		close(dir);
+		if (fd < 0 || !last)
+			return fd < 0 ? err : fd;
+		dir = fd;
+		path = end;
+	}
+}
+
+/* A number, or -errno. Links above the folder, and itself, are followed. */
+static int
+open_below(const char *folder, char *name)
+{
+	int fd;
+
+	weft_blocking_enter();
+	fd = open(folder, TO_ENTER);
+	fd = fd < 0 ? -errno : walk(fd, name + strlen(folder));
+	weft_blocking_leave();
+	return fd;
+}
+
+static void
+send_name(struct http *h, const struct http_request *r, const char *name,
+    int fd)
+{
 	struct stat st;
 
 	if (fd < 0) {
@@ -262,8 +310,9 @@ send_name(struct http *h, const struct http_request *r, const char *name)
 	weft_close(fd);
 }
 
-void
-http_static(struct http *h, const struct http_request *r, void *arg)
+static void
+serve(struct http *h, const struct http_request *r, const char *folder,
+    bool links)
 {
 	char name[PATH_MAX];
 	int status;
@@ -274,9 +323,22 @@ http_static(struct http *h, const struct http_request *r, void *arg)
 		http_body(h, 0);
 		return;
 	}
-	status = name_of(r, arg, name, sizeof name);
+	status = name_of(r, folder, name, sizeof name);
 	if (status)
 		http_error(h, status);
 	else
-		send_name(h, r, name);
+		send_name(h, r, name, links ? weft_open(name, TO_READ, 0) :
+		    open_below(folder, name));
+}
+
+void
+http_static(struct http *h, const struct http_request *r, void *arg)
+{
+	serve(h, r, arg, false);
+}
+
+void
+http_static_links(struct http *h, const struct http_request *r, void *arg)
+{
+	serve(h, r, arg, true);
 }

@@ -138,6 +138,76 @@ GTEST(not_there, 2)
 	tear_down();
 }
 
+/* ---- links -------------------------------------------------------------- */
+
+static void
+put_links(void)
+{
+	EQ(symlink("../secret", in_top("www/out")), 0);
+	EQ(symlink("/etc", in_top("www/etc")), 0);
+	EQ(symlink("..", in_top("www/up")), 0);
+	EQ(symlink("none", in_top("www/in")), 0);
+	EQ(symlink("sub", in_top("www/folder")), 0);
+	EQ(symlink("round", in_top("www/round")), 0);
+	EQ(symlink("../../secret", in_top("www/empty/index.html")), 0);
+}
+
+#define OCTETS(n, body) FILE_200("application/octet-stream", n, body)
+
+/* A link is nothing that is there, wherever it leads. */
+GTEST(links, 2)
+{
+	set_up();
+	put_links();
+	answers(GET("/out"), NOT_FOUND);
+	answers(GET("/etc/passwd"), NOT_FOUND);
+	answers(GET("/etc/"), NOT_FOUND);
+	answers(GET("/etc"), NOT_FOUND);
+	answers(GET("/up/secret"), NOT_FOUND);
+	answers(GET("/up/www/none"), NOT_FOUND);
+	answers(GET("/in"), NOT_FOUND);
+	answers(GET("/folder/index.html"), NOT_FOUND);
+	answers(GET("/folder/"), NOT_FOUND);
+	answers(GET("/folder"), NOT_FOUND);
+	answers(GET("/round"), NOT_FOUND);
+	answers(GET("/empty/"), NOT_FOUND);
+	answers(GET("/none"), OCTETS("0", ""));
+	answers(GET("//sub///index.html"), FILE_200(HTML, "6", "<p>sub"));
+	answers(GET("/sub"), "HTTP/1.1 301 Moved Permanently\r\n"
+	    "Location: /sub/\r\nContent-Length: 0\r\n\r\n");
+	answers(GET("/none/x"), NOT_FOUND);
+	tear_down();
+}
+
+/* The folder itself may be one. */
+GTEST(linked_folder, 2)
+{
+	char link[256];
+
+	set_up();
+	stop();
+	snprintf(link, sizeof link, "%s", in_top("link"));
+	EQ(symlink("www", link), 0);
+	start((struct http_options){ .arg = link });
+	answers(GET("/sub/"), FILE_200(HTML, "6", "<p>sub"));
+	tear_down();
+}
+
+GTEST(followed_links, 2)
+{
+	set_up();
+	put_links();
+	stop();
+	start((struct http_options){ .arg = folder, .handler = site_links });
+	answers(GET("/out"), OCTETS("6", "secret"));
+	answers(GET("/in"), OCTETS("0", ""));
+	answers(GET("/folder/"), FILE_200(HTML, "6", "<p>sub"));
+	answers(GET("/up/secret"), OCTETS("6", "secret"));
+	answers(GET("/round"), NOT_FOUND);
+	answers(GET("/up/../secret"), NOT_FOUND);
+	tear_down();
+}
+
 GTEST(not_even_a_name, 2)
 {
 #define BAD "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n" \
