@@ -38,7 +38,8 @@
  * one, and had no room for more.
  *
  * Not here: the other direction, files, blocking descriptors (desc_alone),
- * desc_attend, and that a count comes round.
+ * desc_attend, which file a deadline was set for (there is no variant with both
+ * BACK and DEADLINE), and that a count comes round.
  *
  * What must hold:
  *   - in the end who waits has nothing to read, no deadline, and a number that
