@@ -347,7 +347,10 @@ VALGRIND_TESTS = $(addprefix $(B)/tests/,$(addprefix api/,\
 	goroutine yield sockets deadlines closing lines outlived))
 
 valgrind: $(VALGRIND_TESTS)
-	T_SHARE=$(or $(T_SHARE),10) prove $(PROVEFLAGS) --exec '$(VALGRIND)' $^
+	@rm -f $(B)/failures
+	@T_SHARE=$(or $(T_SHARE),10) T_FAILURES="$(B)/failures" \
+	    prove $(PROVEFLAGS) --exec '$(VALGRIND)' $^ || \
+	    { cat $(B)/failures; false; }
 
 # A minute with the default. The plain build runs the static program, too.
 SECONDS_EACH ?= 1
