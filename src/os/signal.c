@@ -142,12 +142,11 @@ deliver(int sig, siginfo_t *si, void *uc)
 static uint64_t
 open_signals(void)
 {
-	static const int open[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP,
-	    SIGABRT, SIGSYS, 32, 33, 34 };
-	uint64_t mask = 0;
+	enum { LIBC_FIRST = 32, LIBC_LAST = 34 };
+	uint64_t mask = os_sigfaults() | os_sigbit(SIGSYS);
 
-	for (size_t i = 0; i < countof(open); i++)
-		mask |= os_sigbit(open[i]);
+	for (int sig = LIBC_FIRST; sig <= LIBC_LAST; sig++)
+		mask |= os_sigbit(sig);
 	return mask;
 }
 
@@ -158,7 +157,6 @@ os_on_signal(int sig, bool (*fn)(void *uc))
 		.sa_sigaction = deliver,
 		.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART,
 	};
-
 	uint64_t mask = ~open_signals();
 
 	if (signal_number)
