@@ -138,7 +138,10 @@ void weft_stalls_read(weft_stalls *out);
 /*
  * A goroutine keeps its errno when it moves to another thread. Compilers keep
  * errno's address, which is the thread's, so in files that include this header
- * it is asked for each time.
+ * it is asked for each time. A goroutine that has it at hand is not preempted
+ * by a signal. But compilers may ask for it before they compute the value that
+ * is assigned: do not write errno = f() if f calls this library; assign a
+ * variable.
  */
 int *weft_errno_(void);
 #undef errno

@@ -50,6 +50,8 @@
  *	bool sigframe_movable(const ucontext_t *uc);
  *		Any thread can restore it. Not so if it has state that the
  *		kernel lets some threads have and others not.
+ *	struct sigframe_words sigframe_vectors(const ucontext_t *uc);
+ *		The words of all vector registers, among others of the frame.
  *	size_t sigframe_bytes(const ucontext_t *uc, size_t extra);
  *		How much stack below sigframe_sp it takes to keep this frame
  *		and then to run C code that needs `extra`.
@@ -75,6 +77,8 @@
 
 #include "defs.h"
 #include "switch.h"
+
+struct sigframe_words { const uintptr_t *at; size_t n; };
 
 /* Where a changed context goes: calls its second argument with the first. */
 void sigframe_land(void);

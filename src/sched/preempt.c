@@ -18,8 +18,9 @@
  *      own functions only those may be among them that call the user's:
  *      whatever they called may have moved to another thread by itself;
  *   5. no general register and no word of the stack in use points into the
- *      memory of this thread. (Vector registers are not looked at: they are
- *      full of what is long dead.)
+ *      memory of this thread. Of the registers that a call may change only
+ *      those count that hold the address of errno: the others are full of
+ *      what is long dead, vector registers more than any.
  *
  * Then it copies the frame that the kernel has saved to the goroutine's stack
  * and returns into land() (arch/sigframe.h), which queues the goroutine behind
@@ -87,9 +88,9 @@ tied(const struct m *mp, const uintptr_t *from, const uintptr_t *end)
 /*
  * The registers that a call need not preserve are full of what the last one,
  * of ours or of libc, left there, thread pointers among it. They count only in
- * a program that can have got such a pointer: by the one kind of function the
- * audit lets through that returns one. (Said before the module that has it is
- * counted, which examine has seen.)
+ * a program that can have got such a pointer: from ctype's functions, the one
+ * kind the audit lets through that returns one. (Said before the module that
+ * has it is counted, which examine has seen.)
  */
 static bool
 tied_registers(const struct m *mp, const uintptr_t regs[DWARF_REGS])
@@ -103,10 +104,34 @@ tied_registers(const struct m *mp, const uintptr_t regs[DWARF_REGS])
 	return false;
 }
 
+/*
+ * errno, as weft.h defines it, gives the program one pointer into its thread,
+ * and in "errno = value" compilers ask for it before they compute the value.
+ * They keep it where there is room, in registers that no call preserves if no
+ * call follows. This very address is never there by chance: neither libc nor
+ * we leave it behind. (A goroutine whose next loop does not touch the register
+ * in which it got errno's address is not preempted in that loop.)
+ */
+static bool
+holds_errno(const struct m *mp, const ucontext_t *uc,
+    const uintptr_t regs[DWARF_REGS])
+{
+	struct sigframe_words vectors = sigframe_vectors(uc);
+	uintptr_t addr = (uintptr_t)mp->carried.error;
+
+	for (int i = 0; i < DWARF_REGS; i++)
+		if (regs[i] == addr)
+			return true;
+	for (size_t i = 0; i < vectors.n; i++)
+		if (vectors.at[i] == addr)
+			return true;
+	return false;
+}
+
 /* Point 5, for the stack from sp to its top. */
 static int
-examine_words(struct m *mp, const uintptr_t regs[DWARF_REGS],
-    const struct unwind_stack *st)
+examine_words(struct m *mp, const ucontext_t *uc,
+    const uintptr_t regs[DWARF_REGS], const struct unwind_stack *st)
 {
 	uintptr_t sp = (regs[DWARF_SP] - SIGFRAME_RED_ZONE) & ~(uintptr_t)7;
 
@@ -114,7 +139,7 @@ examine_words(struct m *mp, const uintptr_t regs[DWARF_REGS],
 		sp = st->lo;
 	if (st->hi - sp > SCAN_MAX)
 		return WEFT_TAKEN_UNKNOWN;
-	if (tied_registers(mp, regs) ||
+	if (holds_errno(mp, uc, regs) || tied_registers(mp, regs) ||
 	    tied(mp, (uintptr_t *)sp, (uintptr_t *)st->hi))
 		return WEFT_TAKEN_TIED;
 	return -1;
@@ -143,7 +168,7 @@ examine_frames(struct m *mp, const ucontext_t *uc, uint32_t n)
 		return WEFT_TAKEN_FRAME;
 	if (end != UNWIND_BOTTOM || u.regs[DWARF_SP] != st.hi)
 		return WEFT_TAKEN_UNKNOWN;
-	return examine_words(mp, regs, &st);
+	return examine_words(mp, uc, regs, &st);
 }
 
 /* -1, or why not. Inside. */

@@ -141,6 +141,17 @@ sigframe_uc_bytes(const ucontext_t *uc)
 	return (size_t)((char *)r - (char *)uc) + SIGFRAME_END_BYTES;
 }
 
+static inline struct sigframe_words
+sigframe_vectors(const ucontext_t *uc)
+{
+	const uintptr_t *at = (const void *)record_first(uc);
+	size_t before = (size_t)((const char *)at - (const char *)uc);
+
+	return (struct sigframe_words){
+		at, (sigframe_uc_bytes(uc) - before) / sizeof(*at)
+	};
+}
+
 /*
  * How much room a frame gets: no less than the whole struct, used or not. The
  * kernel does not mind if the end of it is not mapped, qemu does.

@@ -129,6 +129,16 @@ sigframe_fp_bytes(const ucontext_t *uc)
 	return note ? note->bytes : SIGFRAME_FX_BYTES;
 }
 
+static inline struct sigframe_words
+sigframe_vectors(const ucontext_t *uc)
+{
+	const uintptr_t *at = (const void *)uc->uc_mcontext.fpregs;
+
+	return (struct sigframe_words){
+		at, sigframe_fp_bytes(uc) / sizeof(*at)
+	};
+}
+
 static inline size_t
 sigframe_bytes(const ucontext_t *uc, size_t extra)
 {
