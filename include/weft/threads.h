@@ -179,6 +179,9 @@ void weft_cxx_(void *(*globals)(void));
  * exits, with the result of the main goroutine, or 0. Objects that others were
  * using at that time must not be touched; but descriptors may be used, and
  * closed, whoever waited for them: they have no deadlines at first.
+ *
+ * A signal handler may fork, too. Its child must call exec or _exit and not
+ * return from the handler: it may have interrupted this library.
  */
 
 #ifdef __cplusplus

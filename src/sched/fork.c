@@ -6,8 +6,14 @@
  * is over there. Its descriptors work as on any thread without a runtime; their
  * deadlines are not inherited.
  *
- * Around the fork itself the goroutine is inside: neither preempted nor taken
- * its P.
+ * Around the fork itself the goroutine is in a region without preemption, so
+ * that what a program does there for libc (pthread_atfork) stays on one thread.
+ * It is not inside: fork waits for locks of libc, a stream's among them, whose
+ * owner may be a goroutine that waits for our P. So the P may be taken.
+ *
+ * A signal handler may fork, wherever it interrupted its thread: the regions
+ * are counted, and nothing else of the goroutine or the M is touched. On g0
+ * there is no goroutine, nothing to preempt, and nothing to do.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,22 +22,30 @@
 #include "netpoll.h"
 #include "sched.h"
 
-static void
-before(void)
+static struct g *
+current(void)
 {
 	struct m *mp = m_self();
 
-	if (mp)
-		rt_enter(mp);
+	return mp ? m_g(mp) : NULL;
+}
+
+static void
+before(void)
+{
+	struct g *gp = current();
+
+	if (gp)
+		gp->forks++;
 }
 
 static void
 in_parent(void)
 {
-	struct m *mp = m_self();
+	struct g *gp = current();
 
-	if (mp)
-		rt_leave_out(mp);
+	if (gp)
+		gp->forks--;
 }
 
 static struct g *forked;	/* the goroutine that the child was */
@@ -39,9 +53,7 @@ static struct g *forked;	/* the goroutine that the child was */
 static void
 in_child(void)
 {
-	struct m *mp = m_self();
-
-	forked = mp ? m_g(mp) : NULL;
+	forked = current();
 	self()->mp = NULL;
 	defer_forked();
 	netpoll_forked();

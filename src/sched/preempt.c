@@ -62,6 +62,12 @@ static struct {
 	struct audit audit;
 } allowed = { .lock = LOCK_INIT(RANK_GFREE) };
 
+static inline bool
+without_preemption(const struct g *gp)
+{
+	return gp->regions || gp->forks;
+}
+
 /* ---- in the handler ---- */
 
 static bool
@@ -183,7 +189,8 @@ examine(struct m *mp, const ucontext_t *uc)
 
 	if (!n)
 		return WEFT_TAKEN_OFF;
-	if (gp->pins || gp->regions || a_load_relaxed(&mp->in_call))
+	if (gp->pins || without_preemption(gp) ||
+	    a_load_relaxed(&mp->in_call))
 		return WEFT_TAKEN_REGION;
 	if (text_is_ours(pc))
 		return WEFT_TAKEN_RUNTIME;
@@ -449,7 +456,7 @@ weft_checkpoint_(void)
 
 	/* Inside, in an announced call, in a region without: not now. */
 	if (!mp || !m_g(mp) || a_load_relaxed(&mp->inside) ||
-	    a_load_relaxed(&mp->in_call) || m_g(mp)->regions)
+	    a_load_relaxed(&mp->in_call) || without_preemption(m_g(mp)))
 		return;
 	check(self()->ranks == 0);
 	rt_enter(mp);

@@ -134,6 +134,7 @@ struct g {
 	a8 place;		/* where it last returned to, a key */
 	abool waited;		/* ... and has waited before that */
 	bool canary;		/* its stack has no faulting guard */
+	uint8_t forks;		/* fork() that it is in; see fork.c */
 	struct san san;
 } cache_aligned;
 

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -305,6 +306,56 @@ GTEST(within_an_announced_call, 1)
 {
 	for (int i = 0; i < 10; i++)
 		OK(weft_blocking(forks, &all) == &all);
+}
+
+/* ---- a fork that waits ---- */
+
+static FILE *stream;
+static long locked, flushing, forking;
+
+/* Until the others have come to where they wait for us. */
+static void
+holds_a_stream(void)
+{
+	weft_pin();
+	flockfile(stream);
+	bump(&locked);
+	while (!get(&forking))
+		weft_yield();
+	funlockfile(stream);
+	weft_unpin();
+	weft_waitgroup_done(&all);
+}
+
+static void
+flushes_all(void)
+{
+	bump(&flushing);
+	EQ(fflush(NULL), 0);
+	weft_waitgroup_done(&all);
+}
+
+/*
+ * fork waits for libc's list of streams, which is locked by a flush, which
+ * waits for one of the streams, whose owner waits for the only processor.
+ */
+GTEST(gives_its_processor_away, 1)
+{
+	pid_t pid;
+
+	stream = fopen("/dev/null", "w");
+	weft_waitgroup_add(&all, 2);
+	weft_go(holds_a_stream);
+	await(&locked, 1);
+	weft_go(flushes_all);
+	await(&flushing, 1);
+	bump(&forking);
+	pid = fork();
+	if (pid == 0)
+		_exit(50);
+	EQ(ended(pid), 50);
+	weft_waitgroup_wait(&all);
+	fclose(stream);
 }
 
 /* ---- not from a goroutine ---- */

@@ -3,6 +3,8 @@
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -105,6 +107,73 @@ fork_under_load(void)
 	OK(children > 0);
 	weft_chan_release(ball);
 }
+
+/* ---- in signal handlers, wherever they come ---- */
+
+static long tid[3];
+
+static void
+fork_here(int sig)
+{
+	int error = errno;
+
+	(void)sig;
+	fork_once(60);
+	errno = error;
+}
+
+/* In and out of the runtime, with all it has to do there. */
+static void
+plays_there(int nr)
+{
+	while (!get(&stop)) {
+		__atomic_store_n(&tid[nr], syscall(SYS_gettid),
+		    __ATOMIC_RELEASE);
+		for (int i = 0; i < 100; i++) {
+			weft_chan_send(ball, NULL);
+			weft_chan_recv(ball, NULL);
+			weft_yield();
+		}
+	}
+	weft_waitgroup_done(&all);
+}
+
+/* A thread of the runtime does not end soon after it was used. */
+static void *
+shoots(void *arg)
+{
+	for (int i = 0; !get(&stop); i = (i + 1) % 3) {
+		if (get(&tid[i]))
+			syscall(SYS_tgkill, getpid(), get(&tid[i]), SIGUSR1);
+		usleep(500);
+	}
+	return arg;
+}
+
+static void
+fork_in_handlers(void)
+{
+	struct sigaction sa = { .sa_handler = fork_here,
+	    .sa_flags = SA_ONSTACK | SA_RESTART };
+	pthread_t t;
+
+	EQ(sigaction(SIGUSR1, &sa, NULL), 0);
+	ball = weft_chan_make(0, 2);
+	weft_waitgroup_add(&all, 4);
+	for (int i = 0; i < 3; i++)
+		weft_go(plays_there, i);
+	weft_go(hog);
+	EQ(pthread_create(&t, NULL, shoots, NULL), 0);
+	while (t_more(2))
+		weft_sleep(5 * WEFT_MS);
+	bump(&stop);
+	pthread_join(t, NULL);
+	weft_waitgroup_wait(&all);
+	OK(children > 0);
+	weft_chan_release(ball);
+}
+
+ETEST(in_handlers, 2, "WEFT_SLICE_US=50") { fork_in_handlers(); }
 
 GTEST(many_children, 2) { fork_under_load(); }
 ETEST(with_short_slices, 2, "WEFT_SLICE_US=50") { fork_under_load(); }
