@@ -234,8 +234,9 @@ $(B)/tests/http/%: tests/http/%.c $(T) $(HTTP) $(LIBA)
 	$(call say,CC)
 	$(Q)$(CC) $(USER) -iquote examples/http -o $@ $(filter-out %.h,$^)
 
-$(B)/tests/api/checked_loop: $(CHECKSA)
-$(B)/tests/api/checked_loop: private USER += $(CHECKS) \
+CHECKED	= $(addprefix $(B)/tests/api/,checked_loop checked_handler)
+$(CHECKED): $(CHECKSA)
+$(CHECKED): private USER += $(CHECKS) \
 	$(if $(findstring clang,$(CC)),$(CHECKS_CLANG))
 
 $(B)/tests/api/plugin: | $(PLUGINS)

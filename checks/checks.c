@@ -14,8 +14,8 @@
  * They are called from everywhere: constructors, plain threads, before the
  * runtime and after it. The word that is looked at is a plain global, zero
  * unless a goroutine is asked for something, and what follows does nothing
- * outside of one. It does not do for a handler of signals, which must not
- * change goroutines: compile that without.
+ * outside of one. Nor does it in a handler of signals, which must not change
+ * goroutines, if it can be seen to be one: see weft_checkpoint in weft.h.
  *
  * This file itself must be compiled without (the Makefile sees to it), or it
  * would call itself.
@@ -26,11 +26,19 @@ void __sanitizer_cov_trace_pc(void);
 void __cyg_profile_func_enter(void *fn, void *site);
 void __cyg_profile_func_exit(void *fn, void *site);
 
+static inline void
+check(void)
+{
+	if (__builtin_expect(__atomic_load_n(&weft_attention_,
+	    __ATOMIC_RELAXED) != 0, 0))
+		weft_check_();
+}
+
 /* -fsanitize-coverage=trace-pc: every basic block. */
 void
 __sanitizer_cov_trace_pc(void)
 {
-	weft_checkpoint();
+	check();
 }
 
 /* -finstrument-functions: every function, no loop. */
@@ -38,12 +46,12 @@ void
 __cyg_profile_func_enter(void *fn, void *site)
 {
 	(void)fn, (void)site;
-	weft_checkpoint();
+	check();
 }
 
 void
 __cyg_profile_func_exit(void *fn, void *site)
 {
 	(void)fn, (void)site;
-	weft_checkpoint();
+	check();
 }

@@ -56,11 +56,15 @@ void weft_unpin(void);
 
 extern uint32_t weft_attention_;
 void weft_checkpoint_(void);
+void weft_check_(void);
 
 /*
  * For a hot loop: lets others run if it is time. One load and a branch.
  * (Compiling with `pkg-config --cflags weft-checks` puts one into every
- * function and loop.)
+ * function and loop. That one does nothing in a signal handler. Compile only
+ * those handlers without it that have SA_NODEFER, block nothing and run on the
+ * stack of what they interrupt: they cannot be told from other code.) Not to be
+ * called in signal handlers.
  */
 static inline void
 weft_checkpoint(void)

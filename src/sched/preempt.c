@@ -473,3 +473,37 @@ weft_checkpoint_(void)
 	}
 	rt_leave_out(m_self());
 }
+
+/*
+ * A handler of signals has another stack, or at least the signal's number
+ * blocked. (So it looks on a goroutine that has changed its thread's mask, and
+ * must be pinned for that: it stays where it is and its P is taken.) A system
+ * call, thus asked last.
+ */
+static bool
+in_handler(const struct m *mp)
+{
+	const struct stack *s = g_stack(m_g(mp));
+	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+
+	return sp >= (uintptr_t)s || sp < (uintptr_t)s->lo ||
+	    os_sigmask() != sched.sigmask;
+}
+
+/*
+ * A checkpoint that a compiler has put there, maybe into a handler of signals:
+ * that returns to the kernel on its own thread or, on another one, sets the
+ * signal stack of the first there; and may have interrupted anything.
+ */
+cold public void
+weft_check_(void)
+{
+	struct m *mp = m_self();
+
+	if (!mp || !m_g(mp) || a_load_relaxed(&mp->inside))
+		return;
+	if ((!m_p(mp) || a_load_relaxed(&mp->retake) != RETAKE_NONE ||
+	    a_load_relaxed(&mp->asked) || a_load_relaxed(&sched.stopping) ||
+	    a_load_relaxed(&attention) & ATTEND_MIGRATE) && !in_handler(mp))
+		weft_checkpoint_();
+}
