@@ -103,7 +103,7 @@ TESTS	= $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/*/*.c)) \
 # shared libraries is made of.
 ifneq ($(STATIC),)
 TESTS	:= $(filter-out %/api/denied %/api/rounding %/unit/nothreads \
-	%/api/allowed %/api/explained %/api/endless_audited %/unit/audited \
+	%/api/allowed %/api/linked %/api/explained %/api/endless_audited %/unit/audited \
 	%/unit/unwound %/unit/held,$(TESTS))
 endif
 # A library in C++, for a program in C.

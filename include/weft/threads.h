@@ -84,9 +84,15 @@ void weft_preempt_on(void);
 
 /*
  * Lets code of the shared library that this address is in be preempted, too,
- * if it passes the same examination as the program: 0, -EACCES if not (the
- * explanation says why), -ENOENT if there is no such library, -ENOSPC if there
- * are too many (more than 16).
+ * if it passes the same examination as the program. It must stay loaded. A
+ * library that the program is linked with is in the program's way until it is
+ * allowed; what a library needs itself is allowed before it.
+ *
+ * 0, also if signals are off or the runtime has not started yet; -EACCES if
+ * the library does not pass (the explanation says why); -EPERM if it passes
+ * and the program does not, even with this library: then nothing is preempted,
+ * unless other libraries that are allowed later change that; -ENOENT if there
+ * is no such library; -ENOSPC if there are too many (more than 16).
  */
 int weft_preempt_allow(const void *address);
 

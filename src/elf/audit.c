@@ -54,6 +54,57 @@ against(struct inquiry *q, const char *what, const char *name)
 	add_line(q->a, what, name);
 }
 
+/* ---- libraries that have passed ---- */
+
+static bool
+library_passed(const struct audit *a, const char *soname)
+{
+	for (size_t i = 0; i < a->n_passed; i++)
+		if (!strcmp(module_soname(&a->passed[i]), soname))
+			return true;
+	return false;
+}
+
+static bool
+has_passed(const struct audit *a, const struct module *m)
+{
+	for (size_t i = 0; i < a->n_passed; i++)
+		if (m->load.lo == a->passed[i].load.lo)
+			return true;
+	return false;
+}
+
+struct origin { const struct inquiry *q; bool good, bad; };
+
+/* What is copied into the module is defined there, but is not from there. */
+static bool
+add_origin(const struct module *m, void *arg)
+{
+	struct origin *o = arg;
+
+	if (m->load.lo == o->q->m->load.lo)
+		return true;
+	if (has_passed(o->q->a, m))
+		o->good = true;
+	else
+		o->bad = true;
+	return !o->bad;
+}
+
+/*
+ * Which definition the dynamic linker takes depends on scopes and on who was
+ * loaded first; so all of them must be good.
+ */
+static bool
+name_passed(const struct inquiry *q, const char *name)
+{
+	struct origin o = { .q = q };
+
+	if (q->a->n_passed)
+		module_definers(name, add_origin, &o);
+	return o.good && !o.bad;
+}
+
 /* ---- looking ---- */
 
 static void
@@ -72,7 +123,7 @@ look_at_shape(struct inquiry *q)
 	if (m->fdes == 0)
 		against(q, "  has no table of frames (.eh_frame_hdr)", "");
 	for (size_t i = 0; (s = module_needed(m, i)); i++)
-		if (!import_library(s))
+		if (!import_library(s) && !library_passed(q->a, s))
 			against(q, "  needs the library ", s);
 }
 
@@ -107,7 +158,8 @@ look_at_import(struct inquiry *q, const Elf64_Sym *s)
 	if (ELF64_ST_TYPE(s->st_info) == STT_TLS)
 		against(q, "  uses the thread-local variable ", name);
 	else if (!import_allowed(name) &&
-	    !(ELF64_ST_BIND(s->st_info) == STB_WEAK && import_is_ours(name)))
+	    !(ELF64_ST_BIND(s->st_info) == STB_WEAK && import_is_ours(name)) &&
+	    !name_passed(q, name))
 		against(q, "  uses ", name);
 }
 

@@ -9,7 +9,9 @@
  *   - imports: only names in a reviewed table (imports.h), and a few that the
  *     library itself refers to weakly: a program that refers to one of them
  *     makes the reference strong;
- *   - needed libraries: libc and its parts, libgcc, this library;
+ *   - needed libraries: libc and its parts, libgcc, this library, and those
+ *     that have passed themselves: what these define may be imported, if no
+ *     other loaded object defines it;
  *   - not statically linked, for then libc's own code would be in the module,
  *     and no malloc of its own, which would be interrupted with its locks held.
  *
@@ -32,6 +34,10 @@ struct audit {
 				 * libc gives pointers in the thread; read by
 				 * signal handlers while others are audited */
 	char text[AUDIT_TEXT];
+
+	/* the caller's: libraries that have passed */
+	const struct module *passed;
+	size_t n_passed;
 };
 
 /* True if it passes. Adds what was found to the text, line by line. */

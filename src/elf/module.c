@@ -317,6 +317,19 @@ module_program(struct module *m)
 	return true;
 }
 
+/* The same of an object in libc's list. */
+static void
+describe_listed(struct module *m, const struct dl_phdr_info *info)
+{
+	struct headers h = { info->dlpi_phdr, info->dlpi_phnum };
+	const char *path = info->dlpi_name;
+
+	memset(m, 0, sizeof(*m));
+	m->base = info->dlpi_addr;
+	set_name(m, path && *path ? path : "program");
+	describe(m, h);
+}
+
 struct search {
 	uintptr_t addr;
 	struct module *m;
@@ -335,18 +348,6 @@ contains(const struct dl_phdr_info *info, uintptr_t addr)
 	return false;
 }
 
-static void
-describe_loaded(struct module *m, const struct dl_phdr_info *info)
-{
-	struct headers h = { info->dlpi_phdr, info->dlpi_phnum };
-	const char *path = info->dlpi_name;
-
-	memset(m, 0, sizeof(*m));
-	m->base = info->dlpi_addr;
-	set_name(m, path && *path ? path : "program");
-	describe(m, h);
-}
-
 static int
 look_at(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -355,16 +356,8 @@ look_at(struct dl_phdr_info *info, size_t size, void *arg)
 	(void)size;
 	if (!contains(info, s->addr))
 		return 0;
-	describe_loaded(s->m, info);
+	describe_listed(s->m, info);
 	return 1;
-}
-
-int
-module_at(const void *addr, struct module *m)
-{
-	struct search s = { (uintptr_t)addr, m };
-
-	return dl_iterate_phdr(look_at, &s) ? 0 : -ENOENT;
 }
 
 struct visit {
@@ -379,7 +372,7 @@ visit_one(struct dl_phdr_info *info, size_t size, void *arg)
 	struct module m;
 
 	(void)size;
-	describe_loaded(&m, info);
+	describe_listed(&m, info);
 	v->fn(&m, v->arg);
 	return 0;
 }
@@ -414,4 +407,85 @@ module_needed(const struct module *m, size_t i)
 		if (m->dyn[k].d_tag == DT_NEEDED && i-- == 0)
 			return module_string(m, m->dyn[k].d_un.d_val);
 	return NULL;
+}
+
+const char *
+module_soname(const struct module *m)
+{
+	for (size_t k = 0; k < m->dyns; k++)
+		if (m->dyn[k].d_tag == DT_SONAME)
+			return module_string(m, m->dyn[k].d_un.d_val);
+	return m->name;
+}
+
+struct definers {
+	const char *name;
+	bool (*fn)(const struct module *m, void *arg);
+	void *arg;
+};
+
+static bool
+defines(const struct module *m, const char *name)
+{
+	for (size_t i = 1; i < m->syms; i++)
+		if (m->sym[i].st_shndx != SHN_UNDEF &&
+		    ELF64_ST_BIND(m->sym[i].st_info) != STB_LOCAL &&
+		    !strcmp(module_string(m, m->sym[i].st_name), name))
+			return true;
+	return false;
+}
+
+static int
+ask_definer(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct definers *d = arg;
+	struct module m;
+
+	(void)size;
+	describe_listed(&m, info);
+	return defines(&m, d->name) && !d->fn(&m, d->arg);
+}
+
+void
+module_definers(const char *name,
+    bool (*fn)(const struct module *m, void *arg), void *arg)
+{
+	struct definers d = { name, fn, arg };
+
+	dl_iterate_phdr(ask_definer, &d);
+}
+
+/* ---- by an address ---- */
+
+/* The name of the stub at this address, or NULL. */
+static const char *
+stub_at(const struct module *m, uintptr_t addr)
+{
+	for (size_t i = 1; i < m->syms; i++)
+		if (m->sym[i].st_shndx == SHN_UNDEF && m->sym[i].st_value &&
+		    m->base + m->sym[i].st_value == addr)
+			return module_string(m, m->sym[i].st_name);
+	return NULL;
+}
+
+static bool
+take_first(const struct module *m, void *arg)
+{
+	*(struct module *)arg = *m;
+	return false;
+}
+
+int
+module_at(const void *addr, struct module *m)
+{
+	struct search s = { (uintptr_t)addr, m };
+	const char *stub;
+
+	memset(m, 0, sizeof(*m));
+	if (!dl_iterate_phdr(look_at, &s))
+		return -ENOENT;
+	stub = stub_at(m, s.addr);
+	if (stub)
+		module_definers(stub, take_first, m);
+	return 0;
 }

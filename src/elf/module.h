@@ -67,7 +67,11 @@ struct module {
 
 /* The main program. False if the kernel does not tell enough of it. */
 bool module_program(struct module *m);
-/* The object that this address is in: 0 or -ENOENT. Takes libc's locks. */
+/*
+ * The object that this address is in: 0 or -ENOENT. In a program at a fixed
+ * address a function of a library has an address in the program, where a stub
+ * is: then the library. Takes libc's locks.
+ */
 int module_at(const void *addr, struct module *m);
 
 /* Calls fn for every loaded object. Takes libc's locks. */
@@ -79,5 +83,13 @@ bool module_has_code(const struct module *m, uintptr_t pc);
 const char *module_needed(const struct module *m, size_t i);
 /* A string of its dynamic linking, never NULL. */
 const char *module_string(const struct module *m, size_t offset);
+/* What others say that they need when they mean it. */
+const char *module_soname(const struct module *m);
+/*
+ * Calls fn with each loaded object that defines this name, until it returns
+ * false. Takes libc's locks, and holds them in fn.
+ */
+void module_definers(const char *name,
+    bool (*fn)(const struct module *m, void *arg), void *arg);
 
 #endif

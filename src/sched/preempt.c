@@ -53,13 +53,20 @@ enum {
 	SCAN_MAX = 256 * 1024		/* of stack: some 30 us */
 };
 
-/* Written at boot and by weft_preempt_allow, under lock; then constant. */
+/*
+ * Written at boot and by weft_preempt_allow, under lock; then constant. A
+ * library that has passed is of use when the program has, and a program that
+ * needs libraries passes when they have: so these are kept, and the program
+ * is audited again with each.
+ */
 static struct {
 	struct lock lock;
 	int signal;			/* 0: never */
 	struct module module[ALLOWED_MAX + 2];
 	a32 n;				/* so many are there */
-	struct audit audit;
+	struct module library[ALLOWED_MAX];
+	uint32_t libraries;		/* so many have passed */
+	struct audit program, others;
 } allowed = { .lock = LOCK_INIT(RANK_GFREE) };
 
 static inline bool
@@ -101,7 +108,8 @@ tied(const struct m *mp, const uintptr_t *from, const uintptr_t *end)
 static bool
 tied_registers(const struct m *mp, const uintptr_t regs[DWARF_REGS])
 {
-	bool all = a_load_relaxed(&allowed.audit.tables);
+	bool all = a_load_relaxed(&allowed.program.tables) ||
+	    a_load_relaxed(&allowed.others.tables);
 
 	for (int i = 0; i < DWARF_REGS; i++)
 		if ((all || DWARF_PRESERVED >> i & 1) &&
@@ -311,12 +319,13 @@ preempt_send(struct m *mp)
 
 /* ---- who may be preempted ---- */
 
-/* Adds a module: from now on handlers find it. Lock held, or at boot. */
+/* Adds a module: from now on handlers find it. Lock held. */
 static void
 allow(const struct module *m)
 {
 	uint32_t n = a_load_relaxed(&allowed.n);
 
+	check(lock_held(&allowed.lock));
 	allowed.module[n] = *m;
 	a_store_rel(&allowed.n, n + 1);		/* pairs with examine */
 }
@@ -332,31 +341,46 @@ allow_ourselves(const struct module *program)
 		allow(&m);
 }
 
+/* The program, if it passes, and all that was waiting for it. Lock held. */
+static bool
+allow_program(void)
+{
+	struct audit *a = &allowed.program;
+	struct module program;
+
+	a->len = a->omitted = 0;
+	a->passed = allowed.library;
+	a->n_passed = allowed.libraries;
+	if (!module_program(&program) || !audit_module(&program, true, a))
+		return false;
+	allow(&program);
+	allow_ourselves(&program);
+	for (uint32_t i = 0; i < allowed.libraries; i++)
+		allow(&allowed.library[i]);
+	return true;
+}
+
 static void
 explain_at_start(void)
 {
 	int64_t wanted = 0;
 
 	if (os_env_number("WEFT_EXPLAIN", &wanted) == 1 && wanted)
-		say("%s", allowed.audit.text);
+		say("%s", allowed.program.text);
 }
 
 int
 preempt_init(int sig, bool pause)
 {
-	struct module program;
-
 	if (sig < 0 || SAN_ON || vg_running() || allowed.signal)
 		return 0;
 	if (os_on_signal(sig, on_signal) != 0)
 		return -EINVAL;
+	lock_take(&allowed.lock);
 	allowed.signal = sig;
+	allow_program();
+	lock_drop(&allowed.lock);
 	pause_init(pause);
-	if (module_program(&program) &&
-	    audit_module(&program, true, &allowed.audit)) {
-		allow(&program);
-		allow_ourselves(&program);
-	}
 	explain_at_start();
 	return 0;
 }
@@ -365,6 +389,33 @@ int
 preempt_signal(void)
 {
 	return allowed.signal;
+}
+
+static bool
+is_kept(const struct module *m, const struct module *list, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (list[i].load.lo == m->load.lo)
+			return true;
+	return false;
+}
+
+/* Keeps a library that passes: 0 or -errno. Lock held. */
+static int
+keep_library(const struct module *m)
+{
+	struct audit *a = &allowed.others;
+
+	if (is_kept(m, allowed.library, allowed.libraries))
+		return 0;
+	if (allowed.libraries == ALLOWED_MAX)
+		return -ENOSPC;
+	a->passed = allowed.library;
+	a->n_passed = allowed.libraries;
+	if (!audit_module(m, false, a))
+		return -EACCES;
+	allowed.library[allowed.libraries++] = *m;
+	return 0;
 }
 
 public int
@@ -376,14 +427,13 @@ weft_preempt_allow(const void *address)
 	if (err)
 		return err;
 	lock_take(&allowed.lock);
-	if (a_load_relaxed(&allowed.n) == countof(allowed.module))
-		err = -ENOSPC;
-	else if (in_allowed((uintptr_t)address, a_load_relaxed(&allowed.n)))
-		err = 0;
-	else if (!audit_module(&m, false, &allowed.audit))
-		err = -EACCES;
-	else if (a_load_relaxed(&allowed.n) > 0)
-		allow(&m);
+	if (!is_kept(&m, allowed.module, a_load_relaxed(&allowed.n))) {
+		err = keep_library(&m);
+		if (!err && a_load_relaxed(&allowed.n) > 0)
+			allow(&m);
+		else if (!err && allowed.signal && !allow_program())
+			err = -EPERM;
+	}
 	lock_drop(&allowed.lock);
 	return err;
 }
@@ -391,10 +441,12 @@ weft_preempt_allow(const void *address)
 public size_t
 weft_preempt_explain(char *buf, size_t cap)
 {
-	size_t n;
+	size_t n, k;
 
 	lock_take(&allowed.lock);
-	n = audit_explain(&allowed.audit, buf, cap);
+	n = audit_explain(&allowed.program, buf, cap);
+	k = n < cap ? n : cap ? cap - 1 : 0;
+	n += audit_explain(&allowed.others, buf + k, cap - k);
 	lock_drop(&allowed.lock);
 	return n;
 }
