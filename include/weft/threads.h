@@ -9,7 +9,8 @@
  *   - it is *preempted*, by a signal, if that is provably safe: every register
  *     is saved, and it goes on later, maybe on another thread. Provably safe
  *     is only code of a program that keeps no state in its threads (see
- *     weft_preempt_explain), and never code of libc or another library;
+ *     weft_preempt_explain), and never code of libc or another library. It
+ *     must not be more than 65536 calls or 4 MiB of stack deep;
  *   - or else its processor is *taken*: the goroutine goes on where it is, on
  *     its own thread, under the kernel's scheduler, and another thread runs
  *     the others. At its next call of this library it waits for a processor.

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "cfi.h"
-
 /*
  * A word of the stack. A sanitizer may have marked it as nobody's: it is, or
  * the stack is corrupted, and both are for us to find out.
@@ -83,29 +81,22 @@ find_caller(const struct unwind *u, const struct cfi_row *row, uintptr_t cfa,
  * has to preserve and did not touch. The others were lost by the call.
  */
 static bool
-restore(struct unwind *u, const struct cfi_row *row, uintptr_t cfa)
+restore(struct unwind *u, const struct unwind_row *found, uintptr_t cfa)
 {
-	uint32_t known = 0;
+	const struct cfi_row *row = &found->row;
+	uint32_t known = u->known & DWARF_PRESERVED & ~found->changed;
 
-	for (unsigned r = 0; r < DWARF_REGS; r++) {
+	for (uint32_t left = found->changed; left; left &= left - 1) {
+		unsigned r = (unsigned)__builtin_ctz(left);
 		uintptr_t v = cfa + (uintptr_t)(intptr_t)row->offset[r];
 
-		switch (row->rule[r]) {
-		case CFI_SAME:
-			known |= u->known & DWARF_PRESERVED & 1u << r;
-			break;
-		case CFI_UNDEFINED:
-			break;
-		case CFI_AT:
-			if (!load(u, v, &u->regs[r]))
-				return false;
-			known |= 1u << r;
-			break;
-		case CFI_IS:
+		if (row->rule[r] == CFI_UNDEFINED)
+			continue;
+		if (row->rule[r] == CFI_IS)
 			u->regs[r] = v;
-			known |= 1u << r;
-			break;
-		}
+		else if (!load(u, v, &u->regs[r]))
+			return false;
+		known |= 1u << r;
 	}
 	/* The return address was for us; the stack pointer is by definition. */
 	u->regs[DWARF_SP] = cfa;
@@ -113,23 +104,57 @@ restore(struct unwind *u, const struct cfi_row *row, uintptr_t cfa)
 	return row->rule[DWARF_SP] == CFI_SAME;
 }
 
+static uint32_t
+changed(const struct cfi_row *row)
+{
+	uint32_t set = 0;
+
+	for (unsigned r = 0; r < DWARF_REGS; r++)
+		if (row->rule[r] != CFI_SAME)
+			set |= 1u << r;
+	return set;
+}
+
+/* UNWIND_ON with the row for this instruction, which is kept, or why not. */
+static enum unwind_end
+find_row(struct unwind *u, uintptr_t pc, const struct unwind_row **row)
+{
+	struct unwind_row *r = &u->rows[(pc ^ pc >> 4) % UNWIND_ROWS];
+	const struct module *m;
+
+	*row = r;
+	if (r->pc == pc)
+		return UNWIND_ON;
+	m = module_of(u, pc);
+	if (!m)
+		return UNWIND_FOREIGN;
+	r->pc = 0;
+	if (u->lookups++ == UNWIND_LOOKUPS ||
+	    !cfi_find(m, pc, &r->row, &r->fn))
+		return UNWIND_UNKNOWN;
+	r->changed = changed(&r->row);
+	r->pc = pc;
+	return UNWIND_ON;
+}
+
 enum unwind_end
 unwind_step(struct unwind *u)
 {
 	/* A call may be the last instruction of its function. */
 	uintptr_t pc = u->pc - (u->depth > 0), cfa, next;
-	const struct module *m;
-	struct cfi_row row;
+	const struct unwind_row *r;
+	enum unwind_end end;
 
 	if (range_has(&u->bottom, pc))
 		return UNWIND_BOTTOM;
-	m = module_of(u, pc);
-	if (!m)
-		return UNWIND_FOREIGN;
-	if (u->depth == UNWIND_DEPTH || !cfi_find(m, pc, &row, &u->fn) ||
-	    !find_cfa(u, &row, &cfa) || !find_caller(u, &row, cfa, &next) ||
-	    !restore(u, &row, cfa))
+	end = find_row(u, pc, &r);
+	if (end != UNWIND_ON)
+		return end;
+	if (u->depth == UNWIND_DEPTH || !find_cfa(u, &r->row, &cfa) ||
+	    !find_caller(u, &r->row, cfa, &next) ||
+	    !restore(u, r, cfa))
 		return UNWIND_UNKNOWN;
+	u->fn = r->fn;
 	u->cfa = cfa;
 	u->pc = next;
 	u->depth++;
@@ -142,6 +167,9 @@ unwind_begin(struct unwind *u, const uintptr_t regs[DWARF_REGS], uintptr_t pc)
 	u->depth = 0;
 	u->pc = pc;
 	u->cfa = u->fn = 0;
+	u->lookups = 0;
+	for (unsigned i = 0; i < UNWIND_ROWS; i++)
+		u->rows[i].pc = 0;
 	u->known = UINT32_MAX >> (32 - DWARF_REGS);
 	/* Where it is no register, nothing is in it. */
 	if (DWARF_RA > DWARF_SP)

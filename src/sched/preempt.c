@@ -50,7 +50,7 @@ public uint32_t weft_attention_;
 enum {
 	ALLOWED_MAX = 16,		/* libraries, by weft_preempt_allow */
 	LAND_BYTES = 2048,		/* for the code of land */
-	SCAN_MAX = 256 * 1024		/* of stack: some 30 us */
+	SCAN_MAX = 4 * 1024 * 1024	/* of stack: some 500 us */
 };
 
 /*
