@@ -42,6 +42,8 @@
  *	uintptr_t sigframe_pc(const ucontext_t *uc);
  *	uintptr_t sigframe_sp(const ucontext_t *uc);
  *		(All general registers: dwarf_context in dwarf.h.)
+ *	uint64_t sigframe_mask(const ucontext_t *uc);
+ *		Signals blocked, as the kernel has it: bit n - 1 for signal n.
  *	bool sigframe_cut_short(const ucontext_t *uc);
  *		The next instruction is the one after a system call that has
  *		failed with EINTR: the signal cut it short. (A call that is
@@ -90,6 +92,13 @@ void sigframe_land(void);
  */
 #include "sigframe_arch.h"
 
+/* libc's set is larger than what the kernel reads, and writes */
+static inline uint64_t
+sigframe_mask(const ucontext_t *uc)
+{
+	return *(const uint64_t *)(const void *)&uc->uc_sigmask;
+}
+
 /* Inline, since a caller tells by the pc that this runs. */
 static always_inline noreturn void
 sigframe_resume(void *kept, const stack_t *alt, uint64_t mask)
@@ -99,7 +108,6 @@ sigframe_resume(void *kept, const stack_t *alt, uint64_t mask)
 	uc->uc_stack.ss_sp = alt->ss_sp;
 	uc->uc_stack.ss_flags = alt->ss_flags;
 	uc->uc_stack.ss_size = alt->ss_size;
-	/* libc's set is larger than what the kernel reads, and writes */
 	*(uint64_t *)(void *)&uc->uc_sigmask = mask;
 	sigframe_return(kept);
 }

@@ -258,15 +258,19 @@ static const char process[] =
 
 /*
  * Signals and jumps: handlers are the process's, masks and signal stacks the
- * thread's. raise tells its own thread, but before it returns.
+ * thread's. A goroutine with another mask than its M had is not interrupted.
+ * raise tells its own thread, but before it returns.
  */
 static const char signals[] =
 	" __libc_current_sigrtmax __libc_current_sigrtmin __longjmp_chk"
-	" __sigsetjmp __sysv_signal _longjmp _setjmp bsd_signal gsignal kill"
-	" killpg longjmp pause raise setjmp sigaction sigaddset sigandset"
-	" sigdelset sigemptyset sigfillset siginterrupt sigisemptyset"
-	" sigismember siglongjmp signal sigorset sigqueue sigsetjmp ssignal"
-	" sys_siglist sysv_signal ";
+	" __sigpause __sigsetjmp __sysv_signal __xpg_sigpause _longjmp _setjmp"
+	" bsd_signal gsignal kill killpg longjmp pause pthread_kill"
+	" pthread_sigmask pthread_sigqueue raise setjmp sigaction sigaddset"
+	" sigandset sigblock sigdelset sigemptyset sigfillset siggetmask"
+	" sighold sigignore siginterrupt sigisemptyset sigismember siglongjmp"
+	" signal sigorset sigpause sigpending sigprocmask sigqueue sigrelse"
+	" sigset sigsetjmp sigsetmask sigsuspend sigtimedwait sigwait"
+	" sigwaitinfo ssignal sys_siglist sysv_signal tgkill ";
 
 /*
  * Starting threads, which are none of ours; what is asked of a thread by its

@@ -10,7 +10,9 @@
  *      gone, if the signal was late: so much the better that it stops.)
  *   2. the stack pointer is in the goroutine's stack, with room below it for
  *      all registers: so no other signal handler is active on another stack.
- *      And we are not: somebody else's handler may have called ours;
+ *      And we are not: somebody else's handler may have called ours. The
+ *      signal mask, which is the thread's, is that of all Ms: the program has
+ *      not changed it, and no signal handler is active on this stack;
  *   3. the instruction is in a module that passed the audit (elf/audit.h), and
  *      not in our own code;
  *   4. and so is every frame up to the goroutine's entry (elf/unwind.h), which
@@ -209,7 +211,7 @@ examine(struct m *mp, const ucontext_t *uc)
 		return WEFT_TAKEN_STACK;
 	if (!in_allowed(pc, n))
 		return WEFT_TAKEN_FOREIGN;
-	if (!sigframe_movable(uc))
+	if (!sigframe_movable(uc) || sigframe_mask(uc) != sched.sigmask)
 		return WEFT_TAKEN_TIED;
 	return examine_frames(mp, uc, n);
 }

@@ -61,6 +61,7 @@ static const char *const good[] = {
 	"sin", "sinf", "sinl", "sinf128", "__exp_finite", "__expf_finite",
 	"__lgammaf_r_finite", "y1f", "fmaf32x", "stdout", "environ",
 	"__stack_chk_fail", "__libc_start_main", "weft_chan_send",
+	"sigprocmask", "pthread_sigmask", "sigwait",
 	"__ctype_b_loc", "pthread_create", "write", "abort", "yn",
 };
 
@@ -70,7 +71,7 @@ static const char *const bad[] = {
 	"pthread_getspecific", "mtx_lock", "cnd_wait", "tss_get", "flockfile",
 	"funlockfile", "dlopen", "dlsym", "dlerror", "__tls_get_addr",
 	"__cxa_begin_catch", "__cxa_get_globals", "_Unwind_Resume",
-	"_Unwind_Backtrace", "uselocale", "sigprocmask", "pthread_sigmask",
+	"_Unwind_Backtrace", "uselocale",
 	"sigaltstack", "gettid", "setresuid", "setuid", "nice",
 	"sched_setaffinity", "prctl", "strerror", "strsignal", "fesetround",
 	"fesetenv", "feenableexcept", "inet_ntoa", "setcontext", "swapcontext",
