@@ -65,7 +65,9 @@ SANFLAGS = -fsanitize=thread
 RUN	= env TSAN_OPTIONS=atexit_sleep_ms=0 setarch -R
 endif
 
-LINK	= $(if $(STATIC),-static -Wl$(COMMA)-u$(COMMA)__errno_location)
+# What the library refers to weakly (see carry.c, messages.c).
+WEAK	= $(addprefix -Wl$(COMMA)-u$(COMMA),__errno_location strerror strsignal)
+LINK	= $(if $(STATIC),-static $(WEAK))
 
 # -iquote and not -I: sched.h and friends must not hide the system's.
 ROOMS	= base os arch arch/$(ARCH) elf mem work sched wait io observe
@@ -183,7 +185,7 @@ $(B)/weft.pc: Makefile FORCE
 	    'Description: goroutines for C' 'Version: $(VERSION)' \
 	    'Cflags: -I$${prefix}/include -pthread $(CLASH)' \
 	    'Libs: -L$${prefix}/lib -lweft -pthread' \
-	    'Libs.private: -Wl,-u,__errno_location' > $@
+	    'Libs.private: $(WEAK)' > $@
 	@printf '%s\n' 'prefix=$(PREFIX)' 'clang=$(CHECKS_CLANG)' \
 	    'Name: weft-checks' \
 	    'Description: places to let other goroutines run, by the compiler' \

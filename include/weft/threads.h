@@ -144,7 +144,7 @@ typedef struct weft_stalls {
 
 void weft_stalls_read(weft_stalls *out);
 
-/* ---- errno ------------------------------------------------------------- */
+/* ---- what libc keeps in threads ---------------------------------------- */
 
 /*
  * A goroutine keeps its errno when it moves to another thread. Compilers keep
@@ -180,6 +180,24 @@ weft_cxx_here_(void)
 }
 #else
 void weft_cxx_(void *(*globals)(void));
+#endif
+
+/*
+ * The same for texts that libc keeps in the thread: in files of C that include
+ * this header the text is the goroutine's, until it calls the same function
+ * again. (Programs that use libc's own are not preempted by signals.) Define
+ * WEFT_KEEP_LIBC before to have these names left alone.
+ */
+struct in_addr;
+char *weft_strerror_(int error);
+char *weft_strsignal_(int sig);
+#ifndef __cplusplus
+char *weft_inet_ntoa_(struct in_addr addr);
+#ifndef WEFT_KEEP_LIBC
+#define strerror weft_strerror_
+#define strsignal weft_strsignal_
+#define inet_ntoa weft_inet_ntoa_
+#endif
 #endif
 
 /*

@@ -471,7 +471,8 @@ import_is_ours(const char *name)
 {
 	static const char *const names[] = {
 		"__errno_location", "__cxa_get_globals", "pthread_self",
-		"pthread_getattr_np", "dlopen", "dlsym", "dladdr"
+		"pthread_getattr_np", "dlopen", "dlsym", "dladdr", "strerror",
+		"strsignal"
 	};
 
 	return one_of(name, names, countof(names));

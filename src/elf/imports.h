@@ -7,8 +7,8 @@
 
 /* A function or object of libc, libm, libgcc or ours that may be used. */
 bool import_allowed(const char *name);
-/* One that the library refers to, weakly: see sched/carry.h, os/thread.c,
- * elf/cxx.c. */
+/* One that we refer to, weakly: see sched/carry.h, sched/messages.c,
+ * os/thread.c, elf/cxx.c. */
 bool import_is_ours(const char *name);
 /* A function that a module must not bring along. */
 bool import_is_malloc(const char *name);

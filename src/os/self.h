@@ -14,6 +14,13 @@ struct ending;
 struct g;
 struct m;
 
+/* For messages.c: what libc keeps in a thread, kept by us. */
+struct texts {
+	char error[128];
+	char signal[32];
+	char address[16];
+};
+
 struct self {
 	struct m *mp;		/* first word: the M, NULL on a plain thread */
 	uint64_t *args;		/* where weft_go_capture_ puts arguments */
@@ -24,6 +31,7 @@ struct self {
 	uint32_t locks;		/* of the library that it holds or takes; read
 				 * by signal handlers on it */
 	struct ending *endings;	/* of a plain thread: see wait/once.c */
+	struct texts texts;	/* of a plain thread */
 };
 _Static_assert(offsetof(struct self, args) == 8, "arch/<arch>/capture.S");
 
