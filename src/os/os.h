@@ -150,6 +150,8 @@ int os_signal_thread(int tid, int sig);
 /* This thread's mask, as the kernel has it. */
 uint64_t os_sigmask(void);
 void os_sigmask_set(uint64_t mask);
+/* All signals but those with which libc makes all threads do something. */
+uint64_t os_sigmask_all(void);
 /* The bit of a signal in a mask. */
 uint64_t os_sigbit(int sig);
 /* Those that an instruction of a thread raises. Where one of them is blocked

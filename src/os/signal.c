@@ -207,3 +207,18 @@ os_sigmask_set(uint64_t mask)
 	syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, MASK_BYTES,
 	    0, 0);
 }
+
+/*
+ * setuid and its kind change all threads: libc sends them a signal of its own
+ * and waits until each has handled it.
+ */
+uint64_t
+os_sigmask_all(void)
+{
+	enum { FIRST_OF_LIBC = 32 };
+	uint64_t mask = ~UINT64_C(0);
+
+	for (int sig = FIRST_OF_LIBC; sig < SIGRTMIN; sig++)
+		mask &= ~os_sigbit(sig);
+	return mask;
+}

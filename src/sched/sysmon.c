@@ -353,7 +353,7 @@ static void *
 sysmon_main(void *arg)
 {
 	(void)arg;
-	os_sigmask_set(~UINT64_C(0));
+	os_sigmask_set(os_sigmask_all());
 	os_thread_precise_sleep();
 	mon.round = ROUND_MIN;
 	mon.busy_at = os_now_ns();
