@@ -253,6 +253,9 @@ $(PLUGINS): tests/plugin.cc include/weft.h include/weft/threads.h
 	$(Q)$(CXX) -std=c++17 -Wall -Wextra -Werror $(DEFS) $(SANFLAGS) \
 	    -Iinclude $(CFLAGS) -fPIC -shared -o $@ $<
 
+# In front of the objects that need it, so by all means.
+$(B)/tests/api/rounding_kept: private USER += -Wl,--no-as-needed -lm
+
 $(B)/tests/%: tests/%.cc $(T) $(LIBA)
 	@mkdir -p $(@D)
 	$(call say,CXX)

@@ -9,6 +9,7 @@
 
 #include "fatal.h"
 #include "imports.h"
+#include "refusals.h"
 #include "reloc.h"
 #include "self.h"
 #include "tlsblock.h"
@@ -25,12 +26,13 @@ struct inquiry {
 
 enum { LINE = 192 };		/* longer ones, of long names, are cut */
 
-/* A line with these two words, the second of which may be anything. */
+/* A line with these words, the second of which may be anything. */
 static void
-add_line(struct audit *a, const char *what, const char *name)
+add_line(struct audit *a, const char *what, const char *name, const char *why)
 {
 	char line[LINE];
-	size_t n = format(line, sizeof(line) - 1, "%s%s", what, name);
+	size_t n = format(line, sizeof(line) - 1, "%s%s%s%s", what, name,
+	    *why ? ": " : "", why);
 
 	for (size_t i = 0; i < n; i++)
 		if (line[i] < ' ' || line[i] > '~')
@@ -47,11 +49,19 @@ add_line(struct audit *a, const char *what, const char *name)
 }
 
 static void
-against(struct inquiry *q, const char *what, const char *name)
+against_for(struct inquiry *q, const char *what, const char *name,
+    const char *why)
 {
 	if (q->found++ == 0)
-		add_line(q->a, q->m->name, ": cannot be preempted by signals:");
-	add_line(q->a, what, name);
+		add_line(q->a, q->m->name, ": cannot be preempted by signals:",
+		    "");
+	add_line(q->a, what, name, why);
+}
+
+static void
+against(struct inquiry *q, const char *what)
+{
+	against_for(q, what, "", "");
 }
 
 /* ---- libraries that have passed ---- */
@@ -117,14 +127,15 @@ look_at_shape(struct inquiry *q)
 	for (size_t i = 0; (s = module_needed(m, i)); i++)
 		libc |= import_is_libc(s);
 	if (!m->dyn || (q->program && (!m->interp || !libc)))
-		against(q, "  is statically linked", "");
+		against(q, "  is statically linked");
 	if (m->odd)
-		against(q, "  has headers that are not understood", "");
+		against(q, "  has headers that are not understood");
 	if (m->fdes == 0)
-		against(q, "  has no table of frames (.eh_frame_hdr)", "");
+		against(q, "  has no table of frames (.eh_frame_hdr)");
 	for (size_t i = 0; (s = module_needed(m, i)); i++)
 		if (!import_library(s) && !library_passed(q->a, s))
-			against(q, "  needs the library ", s);
+			against_for(q, "  needs the library ", s,
+			    "it was not allowed");
 }
 
 /*
@@ -144,7 +155,7 @@ static void
 look_at_tls(struct inquiry *q)
 {
 	if (q->m->tls_bytes && !tls_is_ours(q))
-		against(q, "  has thread-local variables", "");
+		against(q, "  has thread-local variables");
 }
 
 /* A name that comes from elsewhere. */
@@ -156,11 +167,11 @@ look_at_import(struct inquiry *q, const Elf64_Sym *s)
 	if (strncmp(name, "__ctype_", 8) == 0)
 		a_store_relaxed(&q->a->tables, true);
 	if (ELF64_ST_TYPE(s->st_info) == STT_TLS)
-		against(q, "  uses the thread-local variable ", name);
+		against_for(q, "  uses the thread-local variable ", name, "");
 	else if (!import_allowed(name) &&
 	    !(ELF64_ST_BIND(s->st_info) == STB_WEAK && import_is_ours(name)) &&
 	    !name_passed(q, name))
-		against(q, "  uses ", name);
+		against_for(q, "  uses ", name, refusal_why(name));
 }
 
 static void
@@ -175,7 +186,8 @@ look_at_symbols(struct inquiry *q)
 		if (s->st_shndx == SHN_UNDEF)
 			look_at_import(q, s);
 		else if (import_is_malloc(name))
-			against(q, "  defines ", name);
+			against_for(q, "  defines ", name,
+			    "it would be preempted with its locks held");
 	}
 }
 
@@ -194,7 +206,7 @@ look_at_relocation(struct inquiry *q, const Elf64_Rela *r)
 		look_at_import(q, &q->m->sym[i]);
 	else if (reloc_is_tls(type) && !(q->program && i == 0) &&
 	    q->tls_relocs++ == 0)
-		against(q, "  has thread-local relocations", "");
+		against(q, "  has thread-local relocations");
 }
 
 static void
@@ -215,7 +227,7 @@ audit_module(const struct module *m, bool program, struct audit *a)
 	look_at_relocations(&q);
 	look_at_symbols(&q);
 	if (q.found == 0)
-		add_line(a, m->name, ": can be preempted by signals");
+		add_line(a, m->name, ": can be preempted by signals", "");
 	return q.found == 0;
 }
 

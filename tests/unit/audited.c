@@ -15,6 +15,7 @@
 
 #include "audit.h"
 #include "imports.h"
+#include "refusals.h"
 #include "t.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -47,6 +48,9 @@ TEST(table_is_sorted)
 				t_fail(__FILE__, __LINE__, s);
 			if (!import_allowed(s))
 				t_fail(__FILE__, __LINE__, s);
+			if (strcmp(refusal_why(s), "not reviewed") &&
+			    strncmp(s, "__cxa_", 6))
+				t_fail(__FILE__, __LINE__, s);
 			snprintf(last, sizeof(last), "%s", s);
 		}
 		free(copy);
@@ -62,6 +66,10 @@ static const char *const good[] = {
 	"__lgammaf_r_finite", "y1f", "fmaf32x", "stdout", "environ",
 	"__stack_chk_fail", "__libc_start_main", "weft_chan_send",
 	"sigprocmask", "pthread_sigmask", "sigwait",
+	"fesetround", "fesetenv", "fetestexcept", "setuid", "initgroups",
+	"gethostbyname", "getservbyname", "sched_getcpu", "gnu_dev_major",
+	"pthread_mutex_init", "pthread_cond_signal", "__posix_getopt",
+	"perror", "localtime", "gmtime", "getopt", "rand", "setlocale",
 	"__ctype_b_loc", "pthread_create", "write", "abort", "yn",
 };
 
@@ -72,14 +80,35 @@ static const char *const bad[] = {
 	"funlockfile", "dlopen", "dlsym", "dlerror", "__tls_get_addr",
 	"__cxa_begin_catch", "__cxa_get_globals", "_Unwind_Resume",
 	"_Unwind_Backtrace", "uselocale",
-	"sigaltstack", "gettid", "setresuid", "setuid", "nice",
-	"sched_setaffinity", "prctl", "strerror", "strsignal", "fesetround",
-	"fesetenv", "feenableexcept", "inet_ntoa", "setcontext", "swapcontext",
+	"sigaltstack", "gettid", "setfsuid", "capset", "nice",
+	"sched_setaffinity", "prctl", "strerror", "strsignal", "syscall",
+	"herror", "fopencookie", "inet_ntoa", "setcontext", "swapcontext",
 	"vfork", "pthread_exit", "pthread_cancel", "__emutls_get_address",
 	"memcp", "memcpyy", "emcpy", "memcpy memmove", "f", "l", "__",
 	"_finite", "___finite", "abortf", "readl", "weft", "zzz", "~", "!",
 	"__h_errno_location", "__res_state", "arch_prctl", "clone", "unshare",
 };
+
+/* What is refused says why, and nothing is both. */
+TEST(reasons)
+{
+	static const char *const known[] = {
+		"__errno_location", "strerror", "strsignal", "inet_ntoa",
+		"pthread_mutex_lock", "mtx_lock", "pthread_self", "tss_get",
+		"dlopen", "dlerror", "uselocale", "sigaltstack", "prctl",
+		"syscall", "vfork", "pthread_exit", "swapcontext", "herror",
+		"__cxa_begin_catch", "_Unwind_Resume", "flockfile",
+	};
+
+	for (size_t i = 0; i < countof(known); i++)
+		if (!strcmp(refusal_why(known[i]), "not reviewed"))
+			t_fail(__FILE__, __LINE__, known[i]);
+	for (size_t i = 0; i < countof(good); i++)
+		if (strcmp(refusal_why(good[i]), "not reviewed"))
+			t_fail(__FILE__, __LINE__, good[i]);
+	EQ(strcmp(refusal_why(""), "not reviewed"), 0);
+	EQ(strcmp(refusal_why("rerror"), "not reviewed"), 0);
+}
 
 TEST(names)
 {
@@ -232,17 +261,18 @@ static const struct {
 	  "int f(void) { return puts(\"x\"); }", "-Wl,--hash-style=sysv",
 	  NULL },
 	{ "sysverr.so", "#include <errno.h>\nint f(void) { return errno; }",
-	  "-Wl,--hash-style=sysv", "  uses __errno_location\n" },
+	  "-Wl,--hash-style=sysv",
+	  "  uses __errno_location: errno is the thread's" },
 	{ "errno.so", "#include <errno.h>\nint f(void) { return errno; }", "",
-	  "  uses __errno_location\n" },
+	  "  uses __errno_location: errno is the thread's" },
 	{ "mutex.so", "#include <pthread.h>\npthread_mutex_t m;"
 	  "int f(void) { return pthread_mutex_lock(&m); }", "",
-	  "  uses pthread_mutex_lock\n" },
+	  "  uses pthread_mutex_lock: a thread owns the lock" },
 	{ "weak.so", "int *__errno_location(void) __attribute__((weak));"
 	  "int f(void) { return *__errno_location(); }", "", NULL },
 	{ "pointer.so", "extern int strerror();"
 	  "void *p = strerror; void *f(void) { return p; }", "",
-	  "  uses strerror\n" },
+	  "  uses strerror: its text may be the thread's" },
 	{ "own.so", "__thread int x; int *f(void) { return &x; }", "",
 	  "  has thread-local variables\n" },
 	{ "static.so", "static __thread int x; int *f(void) { return &x; }",
@@ -251,7 +281,7 @@ static const struct {
 	  "int *f(void) { return &x; }", "",
 	  "  uses the thread-local variable x\n" },
 	{ "malloc.so", "void *malloc(unsigned long n) { return 0; }"
-	  "int f(void) { return 1; }", "", "  defines malloc\n" },
+	  "int f(void) { return 1; }", "", "  defines malloc: " },
 	{ "hidden.so", "__attribute__((visibility(\"hidden\"))) "
 	  "int g(void) { return 2; } int f(void) { return g(); }", "", NULL },
 	{ "noframes.so", "int f(void) { return 1; }",
@@ -299,8 +329,8 @@ TEST(needs_another)
 	    flags));
 	load("user.so", &m);
 	OK(!audit_module(&m, false, &a));
-	OK(strstr(a.text, "  needs the library helper.so\n") != NULL);
-	OK(strstr(a.text, "  uses g\n") != NULL);
+	OK(strstr(a.text, "  needs the library helper.so: "));
+	OK(strstr(a.text, "  uses g: not reviewed\n") != NULL);
 	clean_up();
 }
 
@@ -426,13 +456,13 @@ static const struct {
 	{ "", "-static-pie -fPIE", "  is statically linked\n" },
 	{ "__thread int mine; int *g(void) { return &mine; }", "",
 	  "  has thread-local variables\n" },
-	{ "void *malloc(size_t n) { return 0; }", "", "  defines malloc\n" },
+	{ "void *malloc(size_t n) { return 0; }", "", "  defines malloc: " },
 	{ "int g(void) { return pthread_self(); }", "",
-	  "  uses pthread_self\n" },
+	  "  uses pthread_self: asks which thread it is on" },
 	/* not reviewed, and copied into the program */
 	{ "extern unsigned error_message_count;"
 	  "unsigned g(void) { return error_message_count; }",
-	  "-no-pie -fno-pie", "  uses error_message_count\n" },
+	  "-no-pie -fno-pie", "  uses error_message_count: not reviewed\n" },
 };
 
 TEST(programs_of_all_kinds)
