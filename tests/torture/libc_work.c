@@ -237,6 +237,33 @@ strings(struct me *me)
 	SAME(memcmp(b, a, n), 0);
 }
 
+/* ---- errors: errno, whose address is kept, and texts of unknown ones ---- */
+
+static inline int
+computed(int value)
+{
+	for (int i = 0; i < 2000; i++)
+		__asm__ volatile("" : "+r"(value));
+	return value;
+}
+
+static void
+errors(struct me *me)
+{
+	char want[64];
+
+	for (int k = 0; k < 50; k++) {
+		int value = 1000 + (int)torture_random(me, 1000000);
+		const char *text = strerror(value);
+
+		errno = computed(value);
+		SAME(errno, value);
+		snprintf(want, sizeof want, "%d", value);
+		torture_spin(500);
+		MUST(strstr(text, want) || !strstr(text, "Unknown"));
+	}
+}
+
 const struct work torture_libc[] = {
 	{ "memory", memory, NULL, NULL },
 	{ "memory passed", memory_passed, NULL, NULL },
@@ -245,5 +272,6 @@ const struct work torture_libc[] = {
 	{ "matching", matching, NULL, NULL },
 	{ "numerals", numerals, NULL, NULL },
 	{ "strings", strings, NULL, NULL },
+	{ "errors", errors, NULL, NULL },
 	{ NULL, NULL, NULL, NULL }
 };
