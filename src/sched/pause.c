@@ -91,7 +91,7 @@ objection(struct m *mp, uintptr_t pc)
 		return WEFT_TAKEN_RUNTIME;
 	if (critical_has(&config.critical, pc))
 		return WEFT_TAKEN_LIBC;
-	if (m_g(mp)->regions || a_load_relaxed(&mp->in_call))
+	if (without_preemption(m_g(mp)) || a_load_relaxed(&mp->in_call))
 		return WEFT_TAKEN_REGION;
 	return os_thread_realtime() ? WEFT_TAKEN_REALTIME : -1;
 }

@@ -71,12 +71,6 @@ static struct {
 	struct audit program, others;
 } allowed = { .lock = LOCK_INIT(RANK_GFREE) };
 
-static inline bool
-without_preemption(const struct g *gp)
-{
-	return gp->regions || gp->forks;
-}
-
 /* ---- in the handler ---- */
 
 static bool

@@ -18,6 +18,13 @@
  */
 enum { VERDICT_IDLE, VERDICT_SENT, VERDICT_REFUSED };
 
+/* Is it in a region without preemption, or in fork? */
+static inline bool
+without_preemption(const struct g *gp)
+{
+	return gp->regions || gp->forks;
+}
+
 /*
  * At boot, after the settings are known: 0 or -errno. sig < 0: never. pause:
  * goroutines that cannot be moved are paused.
