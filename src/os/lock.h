@@ -69,7 +69,6 @@ lock_count(uint32_t by)
 static always_inline void
 lock_take_word(struct lock *l)
 {
-	lock_count(1);
 	/* pairs with lock_drop_word */
 	if (unlikely(!a_cas_acq(&l->word, LOCK_FREE, LOCK_HELD)))
 		lock_take_slow(l);
@@ -88,6 +87,7 @@ lock_drop_word(struct lock *l)
 static inline void
 lock_take(struct lock *l)
 {
+	lock_count(1);
 	lock_rank_enter(l, false);
 	lock_take_word(l);
 }
@@ -106,6 +106,7 @@ lock_drop(struct lock *l)
 static inline void
 lock_take_peer(struct lock *l)
 {
+	lock_count(1);
 	lock_rank_enter(l, true);
 	lock_take_word(l);
 }

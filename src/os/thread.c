@@ -125,8 +125,9 @@ os_thread_count(void)
 bool
 os_thread_realtime(void)
 {
-	enum { FIFO = 1, RR = 2, DEADLINE = 6 };
-	long policy = syscall6(SYS_sched_getscheduler, 0, 0, 0, 0, 0, 0);
+	enum { FIFO = 1, RR = 2, DEADLINE = 6, RESET_ON_FORK = 0x40000000 };
+	long policy = syscall6(SYS_sched_getscheduler, 0, 0, 0, 0, 0, 0) &
+	    ~(long)RESET_ON_FORK;
 
 	return policy == FIFO || policy == RR || policy == DEADLINE;
 }

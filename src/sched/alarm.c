@@ -83,7 +83,8 @@ alarm_run(struct timers *h)
 	a_add_sc(&firing, 1);
 	timers_run(h, now, &woken);
 	some = woken.n > 0;
-	if (mp && m_p(mp))
+	/* On a P that shares with urgent ones these have their part, too. */
+	if (mp && m_p(mp) && !a_load_relaxed(&m_p(mp)->fair.share))
 		sched_ready_list(&woken);
 	else
 		sched_ready_urgent(&woken);

@@ -59,18 +59,19 @@ learn(struct m *mp)
 static cold void
 give_up(struct m *mp)
 {
-	bool idle;
+	bool idle, want;
 	struct p *pp;
 
 	lock_take(&sched.lock);
 	idle = sched.n_idle_m > 0;
+	want = !idle && m_to_be_had();
 	if (idle)
 		loose_count(OFF_CALL);
 	lock_drop(&sched.lock);
-	if (!idle) {
+	if (want)
 		m_want();
+	if (!idle)
 		return;
-	}
 	pp = m_release(mp);
 	mp->old_p = pp;
 	mp->off = OFF_CALL;

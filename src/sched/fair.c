@@ -7,7 +7,9 @@
 
 static const int64_t timed_after = 1000000;	/* a chain as long as this */
 static const int64_t timed_for = 100000000;
+static const int64_t share_after = 2500000;	/* others waited so long */
 static const int64_t share_for = 100000000;
+static const int64_t between_max = 10000000;
 
 /* ---- the owner ---- */
 
@@ -41,32 +43,50 @@ fair_next_due(struct fairness *f)
 	return -1;
 }
 
+/* As much time for others as the urgent turn took; the P may have been idle
+ * since. */
+static void
+end_urgent_turn(struct fairness *f, int64_t now)
+{
+	int64_t ns = now - f->urgent_at;
+
+	if (ns > between_max)
+		ns = between_max;
+	a_store_relaxed(&f->urgent_next, (uint64_t)(now + ns));
+	f->urgent_turn = false;
+}
+
 bool
 fair_urgent(struct fairness *f, bool waits)
 {
-	bool was = f->urgent_turn;
+	int64_t now;
 
-	f->urgent_turn = false;
-	if (!waits)
-		return false;
-	if (likely(!a_load_relaxed(&f->share)))
-		return true;
-	if (was) {
-		a_store_relaxed(&f->between_ns,
-		    (uint64_t)(os_now_ns() - f->urgent_at));
-		return false;
+	if (likely(!a_load_relaxed(&f->share))) {
+		f->urgent_turn = false;
+		return waits;
 	}
-	f->urgent_at = os_now_ns();
+	now = os_now_ns();
+	if (f->urgent_turn)
+		end_urgent_turn(f, now);
+	if (!waits || now < (int64_t)a_load_relaxed(&f->urgent_next))
+		return false;
+	f->urgent_at = now;
 	return f->urgent_turn = true;
 }
 
 /* ---- the monitor ---- */
+
+static int64_t share_until;	/* all Ps: urgent ones go where there is room */
 
 /* Does the source have goroutines, and how many has it given out? */
 static bool
 waits_in(struct p *pp, enum fair_source source, bool stuck, uint32_t *mark)
 {
 	switch (source) {
+	case FAIR_NEXT:
+		/* Another one was put there: the one before had its turn. */
+		*mark = (uint32_t)((uintptr_t)runq_peek_next(&pp->q) >> 6);
+		return *mark != 0;
 	case FAIR_RING:
 		*mark = a_load_relaxed(&pp->q.head);
 		return runq_len(&pp->q) > 0;
@@ -123,17 +143,17 @@ fair_watch(struct p *pp, int tid, bool stuck, int64_t now, int64_t slice)
 	for (int s = 0; s < FAIR_SOURCES; s++) {
 		int64_t ns = waited(pp, s, stuck, now);
 
-		any |= ns >= 0;
+		any |= s != FAIR_NEXT && ns >= 0;
 		if (s == FAIR_RING && long_chain(f, tid, ns))
 			f->timed_until = now + timed_for;
+		if (urgent && ns >= share_after)
+			share_until = now + share_for;
 		if (ns < slice)
 			continue;
 		f->seen[s].since = now;
 		a_or_relaxed(&f->due, UINT32_C(1) << s);
-		if (urgent)
-			f->share_until = now + share_for;
 	}
 	a_store_relaxed(&f->timed, now < f->timed_until);
-	a_store_relaxed(&f->share, now < f->share_until);
+	a_store_relaxed(&f->share, now < share_until);
 	return any;
 }

@@ -4,8 +4,11 @@
  *
  * A *chain* is a goroutine taken from the line and all those that follow it
  * from runnext and the newborn deque, because they wake or spawn each other.
- * Counts end a chain after some picks (pick.h). The *line* has four sources:
+ * Counts end a chain after some picks (pick.h). There are five *sources*; all
+ * but the first are the line:
  *
+ *	next		runnext: if every turn is as long as a slice, other
+ *			sources are due each time, and it would never be
  *	ring		the P's own queue, oldest first
  *	newborn		the oldest goroutine of its own that has not begun
  *	global		the global queue
@@ -16,8 +19,8 @@
  * source that has goroutines and has given out none for one slice is *due*:
  * the monitor sets its bit in a word that the next pick reads, and that pick
  * serves it, whatever the counts say. If several are due they are served in
- * turn. So each source is served at least once in four turns, and the k-th
- * goroutine in its source waits for at most 4 k slices, and for stretches that
+ * turn. So each source is served at least once in five turns, and the k-th
+ * goroutine in its source waits for at most 5 k slices, and for stretches that
  * cannot be stopped. Where turns are short it waits for far less.
  *
  * Counting picks shares the processor badly between chains whose turns differ
@@ -28,9 +31,10 @@
  * time as the chains before it had on average. Only then the owner reads the
  * clock.
  *
- * Urgent goroutines (globq_put_urgent) come before the line. If they keep some
- * source due, they *share* for a while: they have every other turn, and the
- * turn between may last as long as the urgent one did.
+ * Urgent goroutines (globq_put_urgent) come before the line, and with them
+ * those that they wake next. If a source gave out none for some milliseconds
+ * because of them all Ps *share* for a while: after an urgent turn others have
+ * as much time as it took.
  */
 #ifndef FAIR_H
 #define FAIR_H
@@ -42,7 +46,8 @@
 struct p;
 
 enum fair_source {
-	FAIR_RING, FAIR_NEWBORN, FAIR_GLOBAL, FAIR_OTHERS, FAIR_SOURCES
+	FAIR_NEXT, FAIR_RING, FAIR_NEWBORN, FAIR_GLOBAL, FAIR_OTHERS,
+	FAIR_SOURCES
 };
 
 struct fairness {
@@ -55,8 +60,7 @@ struct fairness {
 
 	/* the owner writes, the monitor reads */
 	a32 visits;		/* times it looked at other Ps */
-	a64 between_ns;		/* how long a turn between two urgent ones may
-				 * last */
+	a64 urgent_next;	/* share: no urgent one has a turn before */
 
 	/* the owner */
 	uint32_t served;	/* the source that was due and served last */
@@ -70,8 +74,9 @@ struct fairness {
 	uint64_t visited_at;	/* last look at other Ps by time, cycles */
 	uint64_t chain_at;	/* timed: when the chain began, cycles */
 	uint64_t quantum;	/* timed: what a chain may use, cycles */
-	int64_t urgent_at;	/* when the last urgent turn began */
-	bool urgent_turn;	/* it was the last one */
+	int64_t urgent_at;	/* share: when the last urgent turn began */
+	bool urgent_turn;	/* share: the last turn was one */
+	bool urgent_chain;	/* the chain began with an urgent one */
 	bool flip;		/* whose turn it is: see let_others */
 
 	/* the monitor */
@@ -79,7 +84,7 @@ struct fairness {
 		uint32_t mark;	/* how far the source had come */
 		int64_t since;	/* ... since then, or it was empty then */
 	} seen[FAIR_SOURCES];
-	int64_t timed_until, share_until;
+	int64_t timed_until;
 	int ring_tid;		/* the thread that had the P then, */
 	int64_t ring_cpu;	/* ... and how long it had computed */
 };
@@ -96,6 +101,7 @@ static always_inline void
 fair_chain(struct fairness *f)
 {
 	f->picks = 0;
+	f->urgent_chain = false;
 	if (unlikely(a_load_relaxed(&f->timed)))
 		fair_chain_timed(f);
 }

@@ -230,7 +230,7 @@ idle_wake_slow(void)
 		return;
 	}
 	mp = m_idle_get();
-	if (!mp && (mp = pin_take_first())) {
+	if (!mp && (mp = pin_take_any())) {
 		/* sc: under the lock: see the head. It does not spin. */
 		a_add_sc(&sched.n_spinning, -1u);
 		lock_drop(&sched.lock);

@@ -24,6 +24,7 @@ enum {
 	M_NEW = offsetof(struct m, carried)	/* what is before outlives it */
 };
 #define DECAY_NS (INT64_C(1000000000))
+#define REFUSED_NS (INT64_C(10000000))
 
 static struct slab slab = SLAB_INIT(struct m);
 
@@ -451,6 +452,18 @@ m_make_first(struct p *pp)
 }
 
 static a32 wanted;
+static a64 refused_at;		/* the kernel did, or there were enough */
+
+/* Not if the last was refused just now. */
+bool
+m_to_be_had(void)
+{
+	int64_t at = (int64_t)a_load_relaxed(&refused_at);
+
+	check(lock_held(&sched.lock));
+	return sched.n_m < sched.max_m &&
+	    (!at || os_now_ns() - at > REFUSED_NS);
+}
 
 void
 m_want(void)
@@ -464,6 +477,7 @@ m_want(void)
 static cold void
 not_made(void)
 {
+	a_store_relaxed(&refused_at, (uint64_t)os_now_ns());
 	lock_take(&sched.lock);
 	idle_starved();
 	lock_drop(&sched.lock);

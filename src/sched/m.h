@@ -142,6 +142,8 @@ int m_start(struct m *mp, struct p *pp, bool spin);
  * One more shall be made. Any thread, also in a signal handler.
  */
 void m_want(void);
+/* sched.lock held: can one be made, as far as is known? */
+bool m_to_be_had(void);
 /* The thread in weft_run: makes the one that is wanted, if any. */
 void m_make_wanted(void);
 /* The same thread, at boot: the first M, with P pp. 0 or -errno. */

@@ -31,8 +31,10 @@
  *     monitor, nor this handler, nor an M between two goroutines makes threads
  *     or calls malloc (m.h). A goroutine that waits for such a lock sleeps in
  *     the kernel and loses its P.
- *   - It may hold a lock of this library, if it is in a signal handler of the
- *     program's that interrupted us. Such locks are counted (os/lock.h).
+ *   - It may be in the middle of this library's code, outside of the brackets:
+ *     not there. Or in a signal handler of the program's that interrupted us:
+ *     locks that we hold are counted (os/lock.h), and the goroutine must be
+ *     RUNNING.
  *   - There may be no M to go on with the P. Then it is not paused.
  *   - All threads may be paused, at the limit of their number. So twice as
  *     many as there are Ps are left out: for those that compute meanwhile, and
@@ -52,6 +54,7 @@
 #include "preempt.h"
 #include "sched.h"
 #include "stall.h"
+#include "text.h"
 
 /* Written at boot, then constant. */
 static struct {
@@ -87,7 +90,8 @@ objection(struct m *mp, uintptr_t pc)
 {
 	if (!config.on)
 		return WEFT_TAKEN_OFF;
-	if (self()->locks)
+	if (self()->locks || text_is_ours(pc) ||
+	    a_load_relaxed(&m_g(mp)->state) != G_RUNNING)
 		return WEFT_TAKEN_RUNTIME;
 	if (critical_has(&config.critical, pc))
 		return WEFT_TAKEN_LIBC;
@@ -105,14 +109,13 @@ static struct m *
 successor(struct p *pp)
 {
 	uint32_t kept = 2 * a_load_relaxed(&sched.procs);
-	bool pinned = pin_is_first();
 	struct m *mp = NULL;
 
-	if (pinned && runq_empty(&pp->q))
-		return pin_take_first();
+	if (pin_is_first() && runq_empty(&pp->q))
+		return pin_take_any();
 	if (a_load_relaxed(&sched.n_paused) + kept <= sched.max_m)
 		mp = m_idle_get();
-	return mp || !pinned ? mp : pin_take_first();
+	return mp ? mp : pin_take_any();
 }
 
 /* sched.lock held: queues the goroutine, bound to its M. */
@@ -150,7 +153,7 @@ step_down(struct m *mp, struct p **pp, struct m **to, bool *last)
 	stopping = a_load_relaxed(&sched.stopping);
 	if (stopping & STOP_ENDED || (*pp && !stopping &&
 	    !(*to = successor(*pp)))) {
-		want = sched.n_m < sched.max_m;
+		want = m_to_be_had();
 		lock_drop(&sched.lock);
 		if (want)
 			m_want();
@@ -197,7 +200,10 @@ resume(struct m *mp, bool with_p)
 	}
 	a_and_relaxed(&gp->hold, (uint8_t)~HOLD_PAUSED);
 	g_set(gp, G_RUNNABLE, G_RUNNING);
-	pin_unbind(mp, gp);
+	/* At the end another M may have taken it from the queue, and must
+	 * still find that it is bound. */
+	if (with_p)
+		pin_unbind(mp, gp);
 	a_store_relaxed(&mp->unmovable, true);
 }
 

@@ -67,6 +67,18 @@ fair_done(struct p *pp)
 	pp->fair.global_at = a_load_relaxed(&pp->stats.switches) + FAIR_EVERY;
 }
 
+/*
+ * Is a source due? One that an urgent goroutine has just woken comes before:
+ * it would have to wait for a whole slice, maybe.
+ */
+static inline bool
+due(struct p *pp)
+{
+	return unlikely(a_load_relaxed(&pp->fair.due)) &&
+	    !(pp->fair.urgent_chain && pp->fair.picks < NEXT_RUN_MAX &&
+	    runq_peek_next(&pp->q));
+}
+
 static inline bool
 nest_turn(struct p *pp)
 {
@@ -140,8 +152,7 @@ pick_queued(struct p *pp)
 static always_inline struct g *
 pick_local(struct p *pp)
 {
-	if (unlikely(stop_asked() || alarm_due(pp) ||
-	    a_load_relaxed(&pp->fair.due)))
+	if (unlikely(stop_asked() || alarm_due(pp) || due(pp)))
 		return NULL;
 	if (unlikely(fair_turn(pp))) {
 		if (pp->solo)

@@ -32,6 +32,8 @@ pin_wait(struct m *mp)
 	/* Then its P, if any, is for the end of its thread to hand on. */
 	if (mp->ends)
 		return NULL;
+	if (a_load_relaxed(&sched.stopping) & STOP_ENDED)
+		m_halt();
 	pp = m_p(mp) ? m_release(mp) : NULL;
 	lock_take(&sched.lock);
 	loose_uncount(mp);
@@ -113,23 +115,40 @@ hold_resolve(struct m *mp, struct g *gp)
 	return false;
 }
 
-bool
-pin_is_first(void)
+static bool
+is_bound(struct g *gp)
 {
-	struct g *gp = globq_peek(&sched.globq);
-
-	check(lock_held(&sched.lock));
 	return gp && a_load_relaxed(&gp->hold) & HOLD_PIN;
 }
 
+bool
+pin_is_first(void)
+{
+	check(lock_held(&sched.lock));
+	return is_bound(globq_peek(&sched.globq));
+}
+
+/*
+ * Wherever it stands: without an idle M, those before it cannot run. The walk
+ * is as long as the queue, but only at the limit of threads.
+ */
+bool
+pin_is_any(void)
+{
+	check(lock_held(&sched.lock));
+	return globq_find(&sched.globq, is_bound) != NULL;
+}
+
 struct m *
-pin_take_first(void)
+pin_take_any(void)
 {
 	struct g *gp;
 
-	if (!pin_is_first())
+	check(lock_held(&sched.lock));
+	gp = globq_find(&sched.globq, is_bound);
+	if (!gp)
 		return NULL;
-	gp = globq_get(&sched.globq);
+	globq_remove(&sched.globq, gp);
 	return g_stack(gp)->pin;
 }
 

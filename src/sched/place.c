@@ -64,17 +64,18 @@ static cold void
 give_up(struct m *mp, uint8_t key)
 {
 	struct p *pp = m_p(mp);
-	bool idle;
+	bool idle, want;
 
 	lock_take(&sched.lock);
 	idle = sched.n_idle_m > 0;
+	want = !idle && m_to_be_had();
 	if (idle)
 		loose_count(OFF_ASLEEP);
 	lock_drop(&sched.lock);
-	if (!idle) {
+	if (want)
 		m_want();
+	if (!idle)
 		return;
-	}
 	m_release(mp);
 	mp->old_p = pp;
 	mp->off = OFF_ASLEEP;

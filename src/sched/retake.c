@@ -90,8 +90,8 @@ p_hand_off(struct p *pp)
 	} else if (!runq_empty(&pp->q) || globq_len(&sched.globq)) {
 		mp = m_idle_get();
 		if (!mp)
-			mp = pin_take_first();
-		spare = !sched.n_idle_m && sched.n_m < sched.max_m;
+			mp = pin_take_any();
+		spare = !sched.n_idle_m && !sched.n_making && m_to_be_had();
 		start = true;
 	} else {
 		p_idle_put(pp);

@@ -428,7 +428,7 @@ sched_park_drop(struct lock *l, enum wait_reason reason)
 static noinline bool
 yield_from_alone(struct p *pp)
 {
-	if (stop_asked() || alarm_due(pp) || a_load_relaxed(&pp->fair.due))
+	if (stop_asked() || alarm_due(pp) || due(pp))
 		return true;
 	if (pp->solo && !runq_empty(&pp->q))
 		return true;

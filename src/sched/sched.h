@@ -272,12 +272,15 @@ void pin_step_back(struct m *mp);
 /* Inside: binds it to its M for as long as it waits; and no longer. */
 void pin_bind(struct m *mp, struct g *gp);
 void pin_unbind(struct m *mp, struct g *gp);
-/*
- * sched.lock held: is a pinned goroutine first in the global queue? And takes
- * it from there, for a P that no M is idle for: the M that it waits on.
- */
+/* sched.lock held: is a goroutine that is bound to an M first in the global
+ * queue? */
 bool pin_is_first(void);
-struct m *pin_take_first(void);
+/*
+ * sched.lock held, and no M is idle for a P: is there such a goroutine anywhere
+ * in the global queue? And takes it from there: the M that it waits on.
+ */
+bool pin_is_any(void);
+struct m *pin_take_any(void);
 /* It ends. True if its M ends with it. */
 bool pin_end(struct m *mp, struct g *gp);
 

@@ -198,7 +198,8 @@ serve_due(struct m *mp, struct p *pp)
 	int source;
 
 	while (!gp && (source = fair_next_due(&pp->fair)) >= 0)
-		gp = source == FAIR_RING ? runq_get(&pp->q) :
+		gp = source == FAIR_NEXT ? runq_take_next(&pp->q) :
+		    source == FAIR_RING ? runq_get(&pp->q) :
 		    source == FAIR_NEWBORN ? nest_take(&pp->q.nest) :
 		    source == FAIR_GLOBAL ? global_turn(pp, false) :
 		    visit(mp, pp);
@@ -206,23 +207,37 @@ serve_due(struct m *mp, struct p *pp)
 }
 
 /*
- * The global queue's turn by count, or an urgent one's. In the turn between
- * two of these the own queue comes first.
+ * An urgent goroutine, if one waits and it is its turn: before the sources that
+ * are due, or it would never be, with goroutines that run for whole slices. In
+ * the turn between two of these it is left out.
  */
 static struct g *
-fair_share(struct p *pp)
+urgent_first(struct p *pp)
 {
 	bool waits = globq_urgent(&sched.globq);
-	bool urgent = fair_urgent(&pp->fair, waits);
-	struct g *gp = NULL;
 
+	if (fair_urgent(&pp->fair, waits))
+		return global_get(pp, 0, true);
+	if (waits)
+		pp->fair.global_at = 0;	/* it is next */
+	return NULL;
+}
+
+/* The global queue's turn, by count. */
+static struct g *
+global_by_count(struct p *pp)
+{
 	fair_done(pp);
 	netpoll_turn();
-	if (waits && !urgent) {
-		pp->fair.global_at = 0;
-		gp = pick_queued(pp);
-	}
-	return gp ? gp : global_turn(pp, urgent);
+	return global_turn(pp, false);
+}
+
+static struct g *
+begin_chain(struct p *pp, struct g *gp, bool urgent)
+{
+	fair_chain(&pp->fair);
+	pp->fair.urgent_chain = urgent;
+	return gp;
 }
 
 /* Those that do not wait for their turn in the own queue. */
@@ -233,15 +248,19 @@ search_line(struct m *mp, struct p *pp)
 
 	if (unlikely(pp->look))
 		gp = network_first(pp);
-	if (!gp && unlikely(a_load_relaxed(&pp->fair.due)))
+	if (!gp)
+		gp = urgent_first(pp);
+	if (gp)
+		return begin_chain(pp, gp, true);
+	if (due(pp))
 		gp = serve_due(mp, pp);
 	if (!gp && !alarms_first(pp) && fair_turn(pp))
-		gp = fair_share(pp);
+		gp = global_by_count(pp);
 	if (pp->roam)
 		alarm_run_all();
 	if (!gp && pp->roam)
 		gp = visit(mp, pp);
-	return gp;
+	return gp ? begin_chain(pp, gp, false) : NULL;
 }
 
 /* One look at everything, in order. P held. */
@@ -251,9 +270,7 @@ search(struct m *mp)
 	struct p *pp = m_p(mp);
 	struct g *gp = search_line(mp, pp);
 
-	if (gp)
-		fair_chain(&pp->fair);
-	else
+	if (!gp)
 		gp = pick_queued(pp);
 	if (!gp)
 		gp = global_get(pp, RUNQ_HALF - 1, true);

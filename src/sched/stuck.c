@@ -41,8 +41,8 @@ thread_to_be_had(bool *later)
 	bool yes;
 
 	lock_take(&sched.lock);
-	yes = sched.n_idle_m > mon.n_take || pin_is_first();
-	*later = !yes && sched.n_m < sched.max_m;
+	yes = sched.n_idle_m > mon.n_take || pin_is_any();
+	*later = !yes && m_to_be_had();
 	lock_drop(&sched.lock);
 	if (*later)
 		m_want();
@@ -336,19 +336,19 @@ stuck_make_way(void)
 {
 	struct p *pp = mon.oldest;
 	struct m *mp = pp ? pp->watch.mp : NULL;
-	int64_t least = short_slice;
+	int64_t until;
 
 	if (!mp || pp->watch.step != FINE)
 		return;
-	if (a_load_relaxed(&mp->unmovable))
-		least = shortest_slice;
+	until = pp->watch.since + (a_load_relaxed(&mp->unmovable) ?
+	    shortest_slice : short_slice);
 	if (a_load_relaxed(&pp->fair.share) &&
-	    least < (int64_t)a_load_relaxed(&pp->fair.between_ns))
-		least = (int64_t)a_load_relaxed(&pp->fair.between_ns);
-	if (mon.now - pp->watch.since >= least)
+	    until < (int64_t)a_load_relaxed(&pp->fair.urgent_next))
+		until = (int64_t)a_load_relaxed(&pp->fair.urgent_next);
+	if (mon.now >= until)
 		deal_with(pp, mp);
 	else
-		no_later_than(pp->watch.since + least);
+		no_later_than(until);
 }
 
 /*

@@ -218,6 +218,49 @@ globq_peek(const struct globq *q)
 	return q->first.head ? q->first.head : q->list.head;
 }
 
+static struct g *
+find(const struct glist *l, bool (*fn)(struct g *gp))
+{
+	struct g *gp = l->head;
+
+	while (gp && !fn(gp))
+		gp = gp->link;
+	return gp;
+}
+
+struct g *
+globq_find(const struct globq *q, bool (*fn)(struct g *gp))
+{
+	struct g *gp = find(&q->first, fn);
+
+	return gp ? gp : find(&q->list, fn);
+}
+
+/* True if it was there. */
+static bool
+unlink(struct glist *l, struct g *gp)
+{
+	struct glist rest = {0};
+	struct g *other;
+	bool found = false;
+
+	while ((other = glist_pop(l)))
+		if (other == gp)
+			found = true;
+		else
+			glist_push(&rest, other);
+	*l = rest;
+	return found;
+}
+
+void
+globq_remove(struct globq *q, struct g *gp)
+{
+	if (!unlink(&q->first, gp) && unlink(&q->list, gp))
+		a_bump(&q->given, 1);
+	globq_count(q);
+}
+
 struct g *
 globq_get(struct globq *q)
 {

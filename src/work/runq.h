@@ -217,6 +217,9 @@ void globq_put_one(struct globq *q, struct g *gp);
 struct g *globq_get(struct globq *q);
 /* The one that globq_get would give out. */
 struct g *globq_peek(const struct globq *q);
+/* The first for which fn says true, or NULL. And takes that one. */
+struct g *globq_find(const struct globq *q, bool (*fn)(struct g *gp));
+void globq_remove(struct globq *q, struct g *gp);
 /*
  * One to run, and the rest of a fair share (length/procs + 1 in all), at most
  * `more`, into the caller's own ring, which has room. Of urgent ones only one:

@@ -6,10 +6,16 @@
  */
 #include "shares.h"
 
-enum { MOST = 4 };
+enum {
+	MOST = 4,
+	/* With more processors than CPUs a pair may be spread over two of
+	 * them: handing over wakes a thread, which takes longer than the short
+	 * turn. */
+	MOST_SPREAD = 16
+};
 
 static void
-share(void)
+share(int most)
 {
 	double longer, shorter;
 
@@ -24,10 +30,10 @@ share(void)
 	printf("# %d procs: long turns %.0f ms, short turns %.0f ms of work, "
 	    "%.1f to 1\n", weft_procs(), longer / WEFT_MS, shorter / WEFT_MS,
 	    longer / shorter);
-	OK(shorter > 0 && longer / shorter <= allowed(MOST));
-	OK(longer > 0 && shorter / longer <= allowed(MOST));
+	OK(shorter > 0 && longer / shorter <= allowed(most));
+	OK(longer > 0 && shorter / longer <= allowed(most));
 }
 
-GTEST(on_1, 1) { share(); }
-GTEST(on_2, 2) { share(); }
-GTEST(on_8, 8) { share(); }
+GTEST(on_1, 1) { share(MOST); }
+GTEST(on_2, 2) { share(MOST); }
+GTEST(on_8, 8) { share(MOST_SPREAD); }
