@@ -38,8 +38,9 @@
  *   - There may be no M to go on with the P. Then it is not paused.
  *   - All threads may be paused, at the limit of their number. So twice as
  *     many as there are Ps are left out: for those that compute meanwhile, and
- *     for goroutines that can be moved. At the limit those that are paused
- *     still take turns.
+ *     for goroutines that can be moved. Urgent ones may use these. At the limit
+ *     those that are paused take turns among themselves. (If as many goroutines
+ *     loop in such code as there may be threads, others wait for ever.)
  *   - A thread with a real-time policy would have a lower one of ours wait.
  *     It is not paused.
  *
@@ -113,7 +114,8 @@ successor(struct p *pp)
 
 	if (pin_is_first() && runq_empty(&pp->q))
 		return pin_take_any();
-	if (a_load_relaxed(&sched.n_paused) + kept <= sched.max_m)
+	if (a_load_relaxed(&sched.n_paused) + kept <= sched.max_m ||
+	    globq_urgent(&sched.globq))
 		mp = m_idle_get();
 	return mp ? mp : pin_take_any();
 }
