@@ -100,8 +100,9 @@ int weft_preempt_allow(const void *address);
 /*
  * What was found out about the program, line by line: whether it can be
  * preempted by signals, and if not, what it has or imports that ties state to
- * a thread. Writes at most cap bytes with a NUL; returns the length that it
- * has (may be more). WEFT_EXPLAIN=1 in the environment prints it at the start.
+ * a thread; and how goroutines that compute elsewhere are stopped. Writes at
+ * most cap bytes with a NUL; returns the length that it has (may be more).
+ * WEFT_EXPLAIN=1 in the environment prints it at the start.
  */
 size_t weft_preempt_explain(char *buf, size_t cap);
 

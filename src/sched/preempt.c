@@ -52,6 +52,7 @@ public uint32_t weft_attention_;
 enum {
 	ALLOWED_MAX = 16,		/* libraries, by weft_preempt_allow */
 	LAND_BYTES = 2048,		/* for the code of land */
+	WAYS_BYTES = 256,		/* of explanation */
 	SCAN_MAX = 4 * 1024 * 1024	/* of stack: some 500 us */
 };
 
@@ -356,13 +357,32 @@ allow_program(void)
 	return true;
 }
 
+/* What follows from that: how goroutines that compute are stopped. */
+static size_t
+explain_ways(char out[WAYS_BYTES])
+{
+	bool some = a_load_relaxed(&allowed.n) > 0;
+	const char *whose = some ? "goroutines in other code" :
+	    "its goroutines";
+
+	if (pause_possible())
+		return format(out, WAYS_BYTES, "%s are paused with their "
+		    "thread (weft_preempt_allow may let a library's be "
+		    "preempted)\n", whose);
+	return format(out, WAYS_BYTES, "%s are not paused: %s; they lose their "
+	    "processor, and go on computing\n", whose, pause_impossible());
+}
+
 static void
 explain_at_start(void)
 {
+	char ways[WAYS_BYTES];
 	int64_t wanted = 0;
 
-	if (os_env_number("WEFT_EXPLAIN", &wanted) == 1 && wanted)
-		say("%s", allowed.program.text);
+	if (os_env_number("WEFT_EXPLAIN", &wanted) != 1 || !wanted)
+		return;
+	explain_ways(ways);
+	say("%s%s", allowed.program.text, ways);
 }
 
 int
@@ -437,6 +457,7 @@ weft_preempt_allow(const void *address)
 public size_t
 weft_preempt_explain(char *buf, size_t cap)
 {
+	char ways[WAYS_BYTES];
 	size_t n, k;
 
 	lock_take(&allowed.lock);
@@ -444,6 +465,12 @@ weft_preempt_explain(char *buf, size_t cap)
 	k = n < cap ? n : cap ? cap - 1 : 0;
 	n += audit_explain(&allowed.others, buf + k, cap - k);
 	lock_drop(&allowed.lock);
+	if (!allowed.signal)
+		return n;
+	k = n < cap ? n : cap ? cap - 1 : 0;
+	n += explain_ways(ways);
+	if (cap)
+		format(buf + k, cap - k, "%s", ways);
 	return n;
 }
 
