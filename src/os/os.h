@@ -92,6 +92,17 @@ void os_thread_yield(void);
 int os_thread_count(void);
 /* Where this thread's stack and thread-local memory lie. Empty if unknown. */
 void os_thread_bounds(uintptr_t *lo, uintptr_t *hi);
+/*
+ * Has a thread that sleeps, and is about to be woken by one that will sleep
+ * itself, go on on the caller's CPU. Left to itself the kernel often queues it
+ * behind another thread that computes, while this CPU goes idle. What CPUs it
+ * may use is kept in *keep, and the thread puts that back when it is awake.
+ * False if nothing was changed. Signal-safe.
+ */
+enum { OS_CPU_WORDS = 16 };
+struct os_cpus { uint64_t words[OS_CPU_WORDS]; long bytes; };
+bool os_thread_pull(int tid, struct os_cpus *keep);
+void os_thread_unpull(const struct os_cpus *keep);
 /* Does this thread have a real-time policy? Signal-safe. */
 bool os_thread_realtime(void);
 /* How long it has had a CPU, in all; or -errno. */

@@ -122,6 +122,43 @@ os_thread_count(void)
 	return count ? count : -EINVAL;
 }
 
+static int
+cpu_now(void)
+{
+	unsigned cpu = 0;
+
+	if (syscall6(SYS_getcpu, (long)&cpu, 0, 0, 0, 0, 0) != 0)
+		return -1;
+	return (int)cpu;
+}
+
+bool
+os_thread_pull(int tid, struct os_cpus *keep)
+{
+	struct os_cpus one = {0};
+	uint32_t cpu = (uint32_t)cpu_now(), n = 0;
+
+	keep->bytes = syscall6(SYS_sched_getaffinity, tid, sizeof keep->words,
+	    (long)keep->words, 0, 0, 0);
+	if (keep->bytes <= 0 || cpu >= (uint32_t)keep->bytes * 8 ||
+	    !(keep->words[cpu / 64] >> cpu % 64 & 1))
+		return false;
+	for (long i = 0; i < keep->bytes / 8; i++)
+		n += (uint32_t)__builtin_popcountll(keep->words[i]);
+	if (n < 2)
+		return false;
+	one.words[cpu / 64] = UINT64_C(1) << cpu % 64;
+	return syscall6(SYS_sched_setaffinity, tid, keep->bytes,
+	    (long)one.words, 0, 0, 0) == 0;
+}
+
+void
+os_thread_unpull(const struct os_cpus *keep)
+{
+	syscall6(SYS_sched_setaffinity, 0, keep->bytes, (long)keep->words, 0,
+	    0, 0);
+}
+
 bool
 os_thread_realtime(void)
 {

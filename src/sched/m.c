@@ -227,6 +227,22 @@ overslept(struct m *mp, int64_t until, bool *ends)
 	return *ends = had_enough(mp);
 }
 
+/* Not a pinned goroutine's thread: its CPUs are the goroutine's business. */
+void
+m_pull(struct m *mp)
+{
+	if (!mp->pinned || !mp->pinned->pins)
+		mp->pulled = os_thread_pull(m_tid(mp), &mp->cpus);
+}
+
+void
+m_pulled(struct m *mp)
+{
+	if (mp->pulled)
+		os_thread_unpull(&mp->cpus);
+	mp->pulled = false;
+}
+
 /*
  * Who is woken has a P. Who times out and may not leave is needed, or being
  * woken right now. Who is poked may have become one too many, or there is a
@@ -255,6 +271,7 @@ m_sleep(struct m *mp)
 	} while (end != NOTE_WOKEN);
 	mp->doubts = 0;
 	note_clear(&mp->note);
+	m_pulled(mp);
 	mp->spinning = mp->nextspin;
 	m_acquire(mp, mp->nextp);
 	mp->nextp = NULL;

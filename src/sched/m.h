@@ -109,6 +109,8 @@ struct m {
 	/* the waker, before it wakes the note; then itself */
 	struct p *nextp;
 	bool nextspin;
+	bool pulled;		/* to the waker's CPU: puts back, when awake, */
+	struct os_cpus cpus;	/* ... these */
 
 	/* under sched.lock */
 	struct list idle;	/* linked while on the idle list */
@@ -132,6 +134,13 @@ struct m {
  * -EAGAIN is returned; otherwise 0. No lock held.
  */
 int m_start(struct m *mp, struct p *pp, bool spin);
+
+/*
+ * The caller is about to wake mp, and then to sleep itself: see os_thread_pull.
+ * And mp is awake.
+ */
+void m_pull(struct m *mp);
+void m_pulled(struct m *mp);
 
 /*
  * New threads are made by the thread in weft_run alone, which has no P and

@@ -52,6 +52,7 @@
 #include "critical.h"
 #include "fatal.h"
 #include "hard.h"
+#include "pick.h"
 #include "preempt.h"
 #include "sched.h"
 #include "stall.h"
@@ -107,7 +108,7 @@ objection(struct m *mp, uintptr_t pc)
  * searches. NULL if there is none, or if too many threads are paused.
  */
 static struct m *
-successor(struct p *pp)
+successor(struct p *pp, bool *want)
 {
 	uint32_t kept = 2 * a_load_relaxed(&sched.procs);
 	struct m *mp = NULL;
@@ -117,6 +118,15 @@ successor(struct p *pp)
 	if (a_load_relaxed(&sched.n_paused) + kept <= sched.max_m ||
 	    globq_urgent(&sched.globq))
 		mp = m_idle_get();
+	/* Those of its own and those of the global queue by turns. */
+	pp->fair.flip = !pp->fair.flip;
+	if (pp->fair.flip)
+		pp->fair.global_at = 0;
+	else
+		fair_done(pp);
+	/* Another one that is paused, so that these at least take turns; and
+	 * an M for the others, the next time. */
+	*want = !sched.n_idle_m && !sched.n_making && m_to_be_had();
 	return mp ? mp : pin_take_any();
 }
 
@@ -146,7 +156,7 @@ static bool
 step_down(struct m *mp, struct p **pp, struct m **to, bool *last)
 {
 	uint32_t stopping;
-	bool want;
+	bool want = false;
 
 	*pp = m_p(mp);
 	*to = NULL;
@@ -154,8 +164,7 @@ step_down(struct m *mp, struct p **pp, struct m **to, bool *last)
 	lock_take(&sched.lock);
 	stopping = a_load_relaxed(&sched.stopping);
 	if (stopping & STOP_ENDED || (*pp && !stopping &&
-	    !(*to = successor(*pp)))) {
-		want = m_to_be_had();
+	    !(*to = successor(*pp, &want)))) {
 		lock_drop(&sched.lock);
 		if (want)
 			m_want();
@@ -167,6 +176,8 @@ step_down(struct m *mp, struct p **pp, struct m **to, bool *last)
 	}
 	queue(mp);
 	lock_drop(&sched.lock);
+	if (want)
+		m_want();
 	return true;
 }
 
@@ -196,6 +207,7 @@ resume(struct m *mp, bool with_p)
 	lock_drop(&sched.lock);
 	if (with_p) {
 		note_clear(&mp->note);
+		m_pulled(mp);
 		m_acquire(mp, mp->nextp);
 		mp->nextp = NULL;
 		a_bump(&m_p(mp)->stats.switches, 1);
@@ -226,8 +238,10 @@ pause_here(struct m *mp, uintptr_t pc, int why)
 	hard_pause();
 	if (last)
 		note_wake(&sched.stop_note);
-	if (to)
+	if (to) {
+		m_pull(to);
 		m_start(to, pp, false);
+	}
 	idle_wake();		/* one more is queued: see idle.c */
 	/* The P may have been the last in use that looked at timers. */
 	alarm_announce(alarm_next());

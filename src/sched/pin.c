@@ -75,6 +75,8 @@ hand_over(struct m *mp, struct m *to)
 
 	send_away(pp);
 	m_release(mp);
+	if (to->paused.next)
+		m_pull(to);
 	to->nextp = pp;
 	to->nextspin = false;
 	note_wake(&to->note);
