@@ -22,7 +22,7 @@
  * inside, so its P is not taken; the P leaves with the pause, in one step
  * under the lock.
  *
- * What could go wrong, and why it does not:
+ * What could go wrong, and why it does not (models/pause.pml):
  *
  *   - The thread may hold a lock of libc, of malloc, or of the loader. It is
  *     not paused in their code (elf/critical.h), but a constructor that dlopen
