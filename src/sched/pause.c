@@ -108,7 +108,7 @@ objection(struct m *mp, uintptr_t pc)
  * searches. NULL if there is none, or if too many threads are paused.
  */
 static struct m *
-successor(struct p *pp, bool *want)
+successor(struct p *pp)
 {
 	uint32_t kept = 2 * a_load_relaxed(&sched.procs);
 	struct m *mp = NULL;
@@ -124,9 +124,6 @@ successor(struct p *pp, bool *want)
 		pp->fair.global_at = 0;
 	else
 		fair_done(pp);
-	/* Another one that is paused, so that these at least take turns; and
-	 * an M for the others, the next time. */
-	*want = !sched.n_idle_m && !sched.n_making && m_to_be_had();
 	return mp ? mp : pin_take_any();
 }
 
@@ -156,29 +153,28 @@ static bool
 step_down(struct m *mp, struct p **pp, struct m **to, bool *last)
 {
 	uint32_t stopping;
-	bool want = false;
+	bool want, can;
 
 	*pp = m_p(mp);
 	*to = NULL;
 	*last = false;
 	lock_take(&sched.lock);
 	stopping = a_load_relaxed(&sched.stopping);
-	if (stopping & STOP_ENDED || (*pp && !stopping &&
-	    !(*to = successor(*pp, &want)))) {
-		lock_drop(&sched.lock);
-		if (want)
-			m_want();
-		return false;
-	}
-	if (*pp) {
+	can = !(stopping & STOP_ENDED) &&
+	    (!*pp || stopping || (*to = successor(*pp)));
+	/* Those that are paused would pass the P round among themselves, and
+	 * leave none for those that need an M. */
+	want = !sched.n_idle_m && !sched.n_making && m_to_be_had();
+	if (can && *pp) {
 		m_release(mp);
 		*last = stopping && world_stopped(*pp);
 	}
-	queue(mp);
+	if (can)
+		queue(mp);
 	lock_drop(&sched.lock);
 	if (want)
 		m_want();
-	return true;
+	return can;
 }
 
 /* Until the M is given a P. False if the runtime has ended. */
