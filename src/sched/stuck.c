@@ -352,16 +352,27 @@ stuck_make_way(void)
 }
 
 /*
- * An M that lost its P because its goroutine could not be preempted just then,
- * and which has not called us since: perhaps it can be now. If so, it queues
- * up like others, and does not compete with them any longer.
+ * It runs a goroutine without a P, outside. A guess: it goes on meanwhile. One
+ * that was signalled before knows that its P was taken, and has noted it.
+ */
+static bool
+has_none(struct m *mp)
+{
+	/* pairs with rt_enter_slow */
+	return a_load_acq(&mp->retake) == RETAKE_TAKEN ||
+	    (m_g(mp) && !m_p(mp) && !a_load_relaxed(&mp->inside) &&
+	    !a_load_relaxed(&mp->in_call));
+}
+
+/*
+ * An M that lost its P because its goroutine could not be preempted just then:
+ * perhaps it can be now. If so, it queues up like others, and does not compete
+ * with them any longer.
  */
 static bool
 is_loose(struct m *mp)
 {
-	/* pairs with rt_enter_slow */
-	return a_load_acq(&mp->retake) == RETAKE_TAKEN &&
-	    mp->taken_why > WEFT_TAKEN_REGION &&
+	return has_none(mp) && mp->taken_why > WEFT_TAKEN_REGION &&
 	    os_thread_asleep(m_tid(mp)) == 0;
 }
 

@@ -295,3 +295,41 @@ handler(int flags)
 
 GTEST(in_a_handler, 1) { handler(0); }
 GTEST(in_a_handler_on_its_own_stack, 1) { handler(SA_ONSTACK); }
+
+/* ---- not now, but later ---- */
+
+static char buf[1 << 20];
+static void *(*volatile fill)(void *to, int c, size_t n) = memset;
+
+static void
+leaves_libc(void)
+{
+	for (int i = 0; !get(&stop); i++)
+		fill(buf, i, sizeof buf);
+	for (;;)
+		mine++;
+}
+
+static uint64_t
+refusals(void)
+{
+	return stalls_now().refused[WEFT_TAKEN_LIBC];
+}
+
+/* It is in libc, and loses its processor; it is tried again and again. */
+GTEST(loose_ones_are_tried_again, 1)
+{
+	uint64_t n;
+
+	if (!can_pause())
+		t_skip("nothing is paused here");
+	weft_go(leaves_libc);
+	while (!stalls_now().loose)
+		weft_sleep(WEFT_MS);
+	for (n = refusals(); stalls_now().loose && refusals() < n + 3; )
+		weft_sleep(WEFT_MS);
+	bump(&stop);
+	while (stalls_now().loose)
+		weft_sleep(WEFT_MS);
+	OK(pauses() > 0);
+}
