@@ -86,6 +86,8 @@ int os_thread_start(void *(*fn)(void *), void *arg, size_t stack_bytes);
 int os_thread_refusal(void);
 /* Has this thread's sleeps end within a microsecond or so. */
 void os_thread_precise_sleep(void);
+/* Has the kernel let this thread run soon when it wakes, for a short time. */
+void os_thread_short_slice(void);
 int os_thread_id(void);
 void os_thread_yield(void);
 /* Number of threads in this process, or -errno. */

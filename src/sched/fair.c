@@ -7,7 +7,7 @@
 
 static const int64_t timed_after = 1000000;	/* a chain as long as this */
 static const int64_t timed_for = 100000000;
-static const int64_t share_after = 2500000;	/* others waited so long */
+static const int64_t share_after = 8000000;	/* others waited so long */
 static const int64_t share_for = 100000000;
 static const int64_t between_max = 10000000;
 

@@ -355,6 +355,7 @@ sysmon_main(void *arg)
 	(void)arg;
 	os_sigmask_set(os_sigmask_all());
 	os_thread_precise_sleep();
+	os_thread_short_slice();
 	mon.round = ROUND_MIN;
 	mon.busy_at = os_now_ns();
 	while (!(a_load_relaxed(&sched.stopping) & STOP_ENDED)) {
