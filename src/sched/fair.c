@@ -90,7 +90,10 @@ waits_in(struct p *pp, enum fair_source source, bool stuck, uint32_t *mark)
 	case FAIR_RING:
 		*mark = a_load_relaxed(&pp->q.head);
 		return runq_len(&pp->q) > 0;
-	case FAIR_NEWBORN:
+	case FAIR_NEWEST:
+		*mark = a_load_relaxed(&pp->q.nest.bottom);
+		return nest_len(&pp->q.nest) > 0;
+	case FAIR_OLDEST:
 		*mark = a_load_relaxed(&pp->q.nest.top);
 		return nest_len(&pp->q.nest) > 0;
 	case FAIR_GLOBAL:

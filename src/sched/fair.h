@@ -4,13 +4,14 @@
  *
  * A *chain* is a goroutine taken from the line and all those that follow it
  * from runnext and the newborn deque, because they wake or spawn each other.
- * Counts end a chain after some picks (pick.h). There are five *sources*; all
- * but the first are the line:
+ * Counts end a chain after some picks (pick.h). There are six *sources*; all
+ * but the first two are the line:
  *
  *	next		runnext: if every turn is as long as a slice, other
  *			sources are due each time, and it would never be
+ *	newest		of those that have not begun; the same
  *	ring		the P's own queue, oldest first
- *	newborn		the oldest goroutine of its own that has not begun
+ *	oldest		of those that have not begun
  *	global		the global queue
  *	others		the queues of other Ps
  *
@@ -19,8 +20,8 @@
  * source that has goroutines and has given out none for one slice is *due*:
  * the monitor sets its bit in a word that the next pick reads, and that pick
  * serves it, whatever the counts say. If several are due they are served in
- * turn. So each source is served at least once in five turns, and the k-th
- * goroutine in its source waits for at most 5 k slices, and for stretches that
+ * turn. So each source is served at least once in six turns, and the k-th
+ * goroutine in its source waits for at most 6 k slices, and for stretches that
  * cannot be stopped. Where turns are short it waits for far less.
  *
  * Counting picks shares the processor badly between chains whose turns differ
@@ -46,7 +47,8 @@
 struct p;
 
 enum fair_source {
-	FAIR_NEXT, FAIR_RING, FAIR_NEWBORN, FAIR_GLOBAL, FAIR_OTHERS,
+	FAIR_NEXT, FAIR_NEWEST, FAIR_RING, FAIR_OLDEST, FAIR_GLOBAL,
+	FAIR_OTHERS,
 	FAIR_SOURCES
 };
 

@@ -288,10 +288,15 @@ on_signal(void *context)
 /* ---- the monitor ---- */
 
 bool
+preempt_moves(void)
+{
+	return a_load_relaxed(&allowed.n) > 0;
+}
+
+bool
 preempt_possible(void)
 {
-	return allowed.signal &&
-	    (a_load_relaxed(&allowed.n) > 0 || pause_possible());
+	return allowed.signal && (preempt_moves() || pause_possible());
 }
 
 bool

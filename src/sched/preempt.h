@@ -32,6 +32,8 @@ without_preemption(const struct g *gp)
 int preempt_init(int sig, bool pause);
 /* The signal in use, 0 if none is. */
 int preempt_signal(void);
+/* Can any goroutine be moved to another thread by a signal? */
+bool preempt_moves(void);
 /* Can any goroutine be preempted by a signal, or paused? */
 bool preempt_possible(void);
 /* The monitor: sends it. False if that cannot be done now. */

@@ -200,7 +200,8 @@ serve_due(struct m *mp, struct p *pp)
 	while (!gp && (source = fair_next_due(&pp->fair)) >= 0)
 		gp = source == FAIR_NEXT ? runq_take_next(&pp->q) :
 		    source == FAIR_RING ? runq_get(&pp->q) :
-		    source == FAIR_NEWBORN ? nest_take(&pp->q.nest) :
+		    source == FAIR_NEWEST ? nest_pop(&pp->q.nest) :
+		    source == FAIR_OLDEST ? nest_take(&pp->q.nest) :
 		    source == FAIR_GLOBAL ? global_turn(pp, false) :
 		    visit(mp, pp);
 	return gp;

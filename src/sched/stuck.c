@@ -198,7 +198,7 @@ slice_of(struct m *mp)
 {
 	uint32_t procs = a_load_relaxed(&sched.procs), n;
 
-	if (!a_load_relaxed(&mp->unmovable))
+	if (!a_load_relaxed(&mp->unmovable) && preempt_moves())
 		return mon.slice;
 	n = a_load_relaxed(&sched.n_paused) / procs + 1;
 	if (mon.slice / n > unmovable_min)
