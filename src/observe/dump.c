@@ -20,6 +20,7 @@ dump_one(struct g *gp, void *arg)
 	struct totals *t = arg;
 	enum gstate state = a_load_relaxed(&gp->state);
 	bool waits = state == G_WAITING;
+	bool paused = a_load_relaxed(&gp->hold) & HOLD_PAUSED;
 	const struct weft_site *site = g_site(gp);
 	char name[G_NAME_BYTES];
 
@@ -34,8 +35,8 @@ dump_one(struct g *gp, void *arg)
 	say("goroutine %ld \"%s\" [%s%s%s%s]: %s, spawned at %s:%d\n",
 	    (long)g_id(gp), name, g_state_name(state), waits ? ": " : "",
 	    waits ? g_reason_name(a_load_relaxed(&gp->reason)) : "",
-	    g_stack(gp) ? "" : ", not started", site->fn, site->file,
-	    site->line);
+	    paused ? ", paused" : g_stack(gp) ? "" : ", not started",
+	    site->fn, site->file, site->line);
 }
 
 public void

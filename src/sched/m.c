@@ -500,11 +500,26 @@ not_made(void)
 	lock_drop(&sched.lock);
 }
 
+/*
+ * Not if there is one by now, or will be: one that finds work wants the next,
+ * if there is more.
+ */
+static bool
+still_wanted(void)
+{
+	bool yes;
+
+	lock_take(&sched.lock);
+	yes = !sched.n_idle_m && !sched.n_making;
+	lock_drop(&sched.lock);
+	return yes;
+}
+
 void
 m_make_wanted(void)
 {
 	/* pairs with m_want */
-	if (a_xchg_acq(&wanted, 0) && m_make(NULL) != 0)
+	if (a_xchg_acq(&wanted, 0) && still_wanted() && m_make(NULL) != 0)
 		not_made();
 }
 

@@ -132,22 +132,28 @@ pin_is_first(void)
 
 /*
  * Wherever it stands: without an idle M, those before it cannot run. The walk
- * is as long as the queue, but only at the limit of threads.
+ * is as long as the queue, so it is made only if there is any.
  */
+static struct g *
+first_bound(void)
+{
+	check(lock_held(&sched.lock));
+	if (!a_load_relaxed(&sched.n_bound))
+		return NULL;
+	return globq_find(&sched.globq, is_bound);
+}
+
 bool
 pin_is_any(void)
 {
-	check(lock_held(&sched.lock));
-	return globq_find(&sched.globq, is_bound) != NULL;
+	return first_bound() != NULL;
 }
 
 struct m *
 pin_take_any(void)
 {
-	struct g *gp;
+	struct g *gp = first_bound();
 
-	check(lock_held(&sched.lock));
-	gp = globq_find(&sched.globq, is_bound);
 	if (!gp)
 		return NULL;
 	globq_remove(&sched.globq, gp);
@@ -160,6 +166,7 @@ static void
 bind(struct m *mp, struct g *gp)
 {
 	g_stack(gp)->pin = mp;
+	a_add_relaxed(&sched.n_bound, 1);
 	a_or_relaxed(&gp->hold, HOLD_PIN);
 	mp->pinned = gp;
 	if (m_p(mp)) {
@@ -172,6 +179,7 @@ static void
 unbind(struct m *mp, struct g *gp)
 {
 	a_and_relaxed(&gp->hold, (uint8_t)~HOLD_PIN);
+	a_add_relaxed(&sched.n_bound, -1u);
 	mp->pinned = NULL;
 	if (m_p(mp))
 		m_p(mp)->solo = false;
@@ -208,6 +216,7 @@ pin_end(struct m *mp, struct g *gp)
 		return false;
 	gp->pins = 0;
 	a_and_relaxed(&gp->hold, (uint8_t)~HOLD_PIN);
+	a_add_relaxed(&sched.n_bound, -1u);
 	check(mp->pinned == gp);
 	return true;
 }

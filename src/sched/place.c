@@ -43,8 +43,9 @@ static struct {
 	a8 waits;		/* the call waited, the last time */
 } places[KEYS];
 
-uint8_t
-place_key(const void *address)
+/* Never 0, which is none. */
+static uint8_t
+key_of(const void *address)
 {
 	uint64_t hash = (uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -88,7 +89,7 @@ void
 place_enter(struct m *mp, const void *address)
 {
 	struct g *gp = m_g(mp);
-	uint8_t key = place_key(address);
+	uint8_t key = key_of(address);
 
 	a_store_relaxed(&gp->place, key);
 	a_store_relaxed(&gp->waited, false);
@@ -115,10 +116,16 @@ place_resumed(struct m *mp)
 }
 
 void
+place_yielded(struct m *mp, const void *address)
+{
+	a_store_relaxed(&m_g(mp)->place, key_of(address));
+	place_resumed(mp);
+}
+
+void
 place_begun(struct m *mp, struct g *gp)
 {
-	a_store_relaxed(&gp->place, place_key((const void *)(uintptr_t)gp->fn));
-	place_resumed(mp);
+	place_yielded(mp, (const void *)(uintptr_t)gp->fn);
 }
 
 void

@@ -18,6 +18,8 @@ void place_enter(struct m *mp, const void *address);
  * begins at its function. May give up the P. */
 void place_resumed(struct m *mp);
 void place_begun(struct m *mp, struct g *gp);
+/* The same after a yield that returns to this address. */
+void place_yielded(struct m *mp, const void *address);
 
 /* sched.lock held: this M, which gave up its P at a place, runs no longer
  * without one. */
@@ -27,9 +29,6 @@ void place_back(struct m *mp);
  * computed although it gave its P up. */
 void place_slept(struct m *mp);
 void place_computed(struct m *mp);
-
-/* The key of an address; never 0, which is none. */
-uint8_t place_key(const void *address);
 
 /* Are sleepers about? Asked where a goroutine goes on. */
 static always_inline bool

@@ -461,7 +461,7 @@ yield(struct m *mp)
 	}
 	mp = leave(mp, m_g(mp), next, AFTER_YIELD);
 	if (place_watched())
-		place_resumed(mp);
+		place_yielded(mp, __builtin_return_address(0));
 	rt_leave_out(mp);
 }
 
@@ -488,9 +488,6 @@ weft_yield(void)
 		os_thread_yield();
 		return;
 	}
-	if (place_watched())
-		a_store_relaxed(&m_g(mp)->place,
-		    place_key(__builtin_return_address(0)));
 	yield(mp);
 }
 

@@ -61,7 +61,9 @@ struct sched {
 	/* atomic; written under lock: Ms that run a goroutine without a P, by
 	 * enum off; OFF_NOT: all of them */
 	a32 n_off[OFF_LOOSE + 1];
-	a32 n_paused;			/* atomic; the same */
+	a32 n_paused;			/* atomic; the same: see pause.c */
+	/* any thread, atomic: goroutines that are bound to their M */
+	a32 n_bound;
 	a32 starved;			/* a P has work, and no thread was to
 					 * be had: the monitor tries again */
 	bool main_exited;		/* by weft_exit */

@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-enum { LEAST_PERCENT = 8, HEAD_START_MS = 200 };
+enum { LEAST_PERCENT = 4, HEAD_START_MS = 200 };
 
 static long urgent_us, others_us, begun, ended, n_timers;
 
