@@ -25,6 +25,7 @@ static const int64_t verdict_ns = 200 * US;	/* if one is urgent, */
 static const int64_t verdict_max = 2 * MS;	/* ... for the handler */
 static const int64_t starve_short = 1 * MS;	/* ... or for a CPU, if */
 static const int64_t starve_max = 20 * MS;	/* ... urgent, and if not */
+static const int64_t no_thread_ns = 5 * MS;
 static const int64_t retry_ns = 50 * US;	/* first; then doubled */
 static const int64_t short_slice = 500 * US;
 static const int64_t shortest_slice = 100 * US;	/* of those not movable, */
@@ -49,6 +50,17 @@ thread_to_be_had(bool *later)
 	return yes;
 }
 
+/*
+ * No thread was made all the while: making one may wait for a lock that the
+ * sleeper waits for as well. Its P is of no use to it; what that has queued is
+ * for others then, and an M that is bound to one of these needs no other.
+ */
+static bool
+waited_long(const struct p *pp)
+{
+	return mon.now - pp->watch.since >= no_thread_ns;
+}
+
 static void
 plan_take(struct p *pp, struct m *mp, int why)
 {
@@ -59,7 +71,8 @@ plan_take(struct p *pp, struct m *mp, int why)
 	/* A stop of the world needs no thread for it. */
 	if (!a_load_relaxed(&sched.stopping) &&
 	    ((computes && a_load_relaxed(&sched.n_off[OFF_LOOSE]) +
-	    mon.n_take >= sched.max_loose) || !thread_to_be_had(&later))) {
+	    mon.n_take >= sched.max_loose) || !thread_to_be_had(&later)) &&
+	    !(later && !computes && waited_long(pp))) {
 		if (later) {
 			no_later_than(mon.now + step_ns);
 			return;
