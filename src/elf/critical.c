@@ -4,11 +4,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 
-enum { VDSO_BYTES = 64 * 1024 };	/* more than any has */
-
-/* By the beginning of their file names. */
+/* By the beginning of their file names. (musl does not list the vDSO. It has
+ * no locks.) */
 static const char *const names[] = {
 	"libc.", "libc-", "ld-", "ld.", "ld64", "libpthread", "libdl.",
 	"libdl-", "librt.", "librt-", "libresolv", "libnss_", "libgcc_s",
@@ -48,13 +46,10 @@ look_at(const struct module *m, void *arg)
 void
 critical_find(struct critical *c)
 {
-	uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
 	struct module program;
 
 	*c = (struct critical){0};
 	module_each(look_at, c);
-	if (vdso)
-		add(c, &(struct range){ vdso, vdso + VDSO_BYTES });
 	if (!module_program(&program) || !program.interp)
 		c->all = "the program is static: libc's code is part of it";
 	else if (module_has_code(&program, (uintptr_t)malloc))
