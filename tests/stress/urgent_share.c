@@ -8,7 +8,10 @@
 
 #include <unistd.h>
 
-enum { LEAST_PERCENT = 4, HEAD_START_MS = 200 };
+enum { LEAST_PERCENT = 8, HEAD_START_MS = 200 };
+/* On a machine that is busy with other things far more than half as much again
+ * is asked for: nothing can be said then. */
+#define BUSY_SHARE 0.7
 
 static long urgent_us, others_us, begun, ended, n_timers;
 
@@ -52,12 +55,20 @@ loops(void)
 		work(&others_us);
 }
 
+/* CPUs that it can use at the same time. */
+static int
+usable(void)
+{
+	int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+
+	return weft_procs() < cpus ? weft_procs() : cpus;
+}
+
 /* One of a millisecond is due every 1/1.5 ms for each CPU. */
 static void
 set_timers(double seconds)
 {
-	int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
-	int n = weft_procs() < cpus ? weft_procs() : cpus;
+	int n = usable();
 	int64_t start = weft_in(HEAD_START_MS * WEFT_MS);
 	int64_t end = start + (int64_t)(seconds * WEFT_SECOND);
 
@@ -81,6 +92,9 @@ beside_urgent(void (*fn)(void))
 	printf("# %d procs: urgent %.0f, others %.0f ms of work, %.0f percent "
 	    "for others; %ld of %ld urgent ones ended\n", weft_procs(),
 	    urgent / 1e3, others / 1e3, percent, get(&ended), n_timers);
+	/* In a queue of all that came, where there is no time for most. */
+	if (urgent + others < BUSY_SHARE * 1e6 * seconds * usable())
+		t_skip("others have the CPUs");
 	OK(percent >= LEAST_PERCENT && urgent > 0);
 }
 
