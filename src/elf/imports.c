@@ -439,8 +439,8 @@ static const char start[] =
 	" gnu_get_libc_version ";
 
 /*
- * The floating-point unit's control bits and flags are registers: who is
- * interrupted takes them along, and the next one gets the default.
+ * The floating-point unit's control bits and flags are registers: a goroutine
+ * that is interrupted takes them along, and the next one gets the default.
  */
 static const char environment[] =
 	" __flt_rounds feclearexcept fedisableexcept feenableexcept fegetenv"

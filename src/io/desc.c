@@ -383,7 +383,7 @@ has_same_file(struct desc *d)
 }
 
 /*
- * Lock held. It is not what it was: who waits tries again, on what has that
+ * Lock held. It is not what it was: a waiter tries again, on what has that
  * number now, or is told that there is nothing. Deadlines that were set since
  * hold; those of the old file have ended with it.
  */

@@ -105,7 +105,8 @@ objection(struct m *mp, uintptr_t pc)
 /*
  * sched.lock held: the M that gets P pp. The one whose goroutine is first in
  * the global queue, if it is paused and pp has none of its own; else one that
- * searches. NULL if there is none, or if too many threads are paused.
+ * searches. If there is none, or if too many threads are paused, another one
+ * that is paused, wherever it stands; NULL if none is.
  */
 static struct m *
 successor(struct p *pp)
@@ -177,12 +178,27 @@ step_down(struct m *mp, struct p **pp, struct m **to, bool *last)
 	return can;
 }
 
+/*
+ * Under the lock under which pause_end pokes: an M that was still poked then,
+ * for another reason, looks here after that.
+ */
+static bool
+has_ended(void)
+{
+	bool ended;
+
+	lock_take(&sched.lock);
+	ended = a_load_relaxed(&sched.stopping) & STOP_ENDED;
+	lock_drop(&sched.lock);
+	return ended;
+}
+
 /* Until the M is given a P. False if the runtime has ended. */
 static bool
 sleep(struct m *mp)
 {
 	while (note_wait(&mp->note, FOREVER) != NOTE_WOKEN)
-		if (a_load_relaxed(&sched.stopping) & STOP_ENDED)
+		if (has_ended())
 			return false;
 	return true;
 }

@@ -10,7 +10,7 @@
  *      gone, if the signal was late: so much the better that it stops.)
  *   2. the stack pointer is in the goroutine's stack, with room below it for
  *      all registers: so no other signal handler is active on another stack.
- *      And we are not: somebody else's handler may have called ours. The
+ *      And we are not: a handler of the program's may have called ours. The
  *      signal mask, which is the thread's, is that of all Ms: the program has
  *      not changed it, and no signal handler is active on this stack;
  *   3. the instruction is in a module that passed the audit (elf/audit.h), and

@@ -343,7 +343,7 @@ stuck_look(struct p *pp)
 	mon.n_asked += w->step != FINE;
 }
 
-/* Somebody whom a timer woke waits: the one that has run longest must go. */
+/* An urgent goroutine waits: the one that has run longest must go. */
 void
 stuck_make_way(void)
 {
