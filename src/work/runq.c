@@ -35,6 +35,10 @@ runq_drain(struct runq *q, struct glist *out)
 	struct g *gp;
 
 	runq_drain_woken(q, out);
+	/* Oldest first: in the global queue the others would pass it by. */
+	while (nest_len(&q->nest) > 0)
+		if ((gp = nest_take(&q->nest)))
+			glist_push(out, gp);
 	while ((gp = nest_pop(&q->nest)))
 		glist_push(out, gp);
 }

@@ -164,7 +164,7 @@ runq_get(struct runq *q)
 void runq_halve(struct runq *q, struct glist *out);
 /* The same for the nest. */
 void runq_halve_nest(struct runq *q, struct glist *out);
-/* Owner only: appends everything, in order of running, to a list. */
+/* Owner only: appends everything to a list, newborns last, oldest first. */
 void runq_drain(struct runq *q, struct glist *out);
 /* The same without the newborns. */
 void runq_drain_woken(struct runq *q, struct glist *out);
