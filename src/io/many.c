@@ -109,9 +109,7 @@ ask(struct pollfd *fds, size_t n, struct entry *e)
 	for (size_t i = 0; i < n; i++)
 		for (int dir = 0; e[i].d && dir < DIRS; dir++)
 			desc_try(e[i].d, (enum dir)dir, &e[i].seen[dir]);
-	do
-		ready = fd_poll_now(fds, n);
-	while (ready == -EINTR);
+	ready = fd_poll_now(fds, n);
 	for (size_t i = 0; i < n && ready >= 0; i++) {
 		if (!e[i].gone && (!e[i].d ||
 		    !(a_load_relaxed(&e[i].d->refs) & CLOSING)))

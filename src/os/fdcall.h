@@ -3,6 +3,7 @@
 #ifndef FDCALL_H
 #define FDCALL_H
 
+#include <errno.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 
@@ -58,13 +59,20 @@ fd_setsockopt(int fd, int level, int name, const void *v, unsigned len)
 	    0);
 }
 
-/* poll(2) without waiting. */
+/*
+ * poll(2) without waiting. The kernel says EINTR even then, if nothing is
+ * ready and a signal is pending: that is no answer.
+ */
 static inline long
 fd_poll_now(void *fds, size_t n)
 {
-	long now[2] = {0};
+	long now[2] = {0}, ready;
 
-	return syscall6(SYS_ppoll, (long)fds, (long)n, (long)now, 0, 0, 0);
+	do
+		ready = syscall6(SYS_ppoll, (long)fds, (long)n, (long)now, 0,
+		    0, 0);
+	while (ready == -EINTR);
+	return ready;
 }
 
 #endif

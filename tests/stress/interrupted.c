@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -349,4 +350,67 @@ GTEST(who_sleeps_is_left_alone, 1)
 	OK(stalls_now().taken[WEFT_TAKEN_ASLEEP] > 0);
 	EQ(stalls_now().interrupted, 0);
 	EQ(cut_short, 0);
+}
+
+/* ---- calls of ours that ask without waiting ---- */
+
+static int asker;		/* thread that shall be interrupted */
+
+static void
+heard(int nr)
+{
+	(void)nr;
+}
+
+static void *
+interrupts(void *arg)
+{
+	while (!get(&stop)) {
+		int tid = __atomic_load_n(&asker, __ATOMIC_RELAXED);
+
+		if (tid)
+			syscall6(SYS_tgkill, getpid(), tid, SIGUSR1, 0, 0, 0);
+	}
+	return arg;
+}
+
+static void
+begins(long *begun)
+{
+	__atomic_store_n(begun, 1, __ATOMIC_RELEASE);
+	weft_waitgroup_done(&all);
+}
+
+/* A signal does not make a descriptor readable. */
+static void
+begins_by_event(void)
+{
+	int end[2];
+	long begun = 0;
+
+	EQ(pipe(end), 0);
+	weft_waitgroup_add(&all, 1);
+	__atomic_store_n(&asker, gettid(), __ATOMIC_RELAXED);
+	OK(weft_go_readable(end[0], begins, &begun) > 0);
+	weft_yield();
+	EQ(get(&begun), 0);
+	EQ(write(end[1], "", 1), 1);
+	weft_waitgroup_wait(&all);
+	EQ(weft_close(end[0]), 0);
+	EQ(weft_close(end[1]), 0);
+	bump(&rounds);
+}
+
+GTEST(readiness_is_asked_again, 1)
+{
+	struct sigaction sa = { .sa_handler = heard, .sa_flags = SA_RESTART };
+	pthread_t t;
+
+	EQ(sigaction(SIGUSR1, &sa, NULL), 0);
+	EQ(pthread_create(&t, NULL, interrupts, NULL), 0);
+	while (t_more(2))
+		begins_by_event();
+	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+	pthread_join(t, NULL);
+	OK(rounds > 0);
 }
