@@ -65,12 +65,13 @@ SANFLAGS = -fsanitize=thread
 RUN	= env TSAN_OPTIONS=atexit_sleep_ms=0 setarch -R
 endif
 
-# What the library refers to weakly (see carry.c, messages.c).
+# What the library refers to weakly (see thread_state.c, libc_text.c).
 WEAK	= $(addprefix -Wl$(COMMA)-u$(COMMA),__errno_location strerror strsignal)
 LINK	= $(if $(STATIC),-static $(WEAK))
 
 # -iquote and not -I: sched.h and friends must not hide the system's.
-ROOMS	= base os arch arch/$(ARCH) elf mem work sched wait io observe
+ROOMS	= base os arch arch/$(ARCH) elf mem work sched preempt poll sync time io net \
+	process observe
 QUOTE	= $(ROOMS:%=-iquote src/%) -iquote include
 CLASH	= -fstack-clash-protection
 COMMON	= -std=gnu11 $(WARN) $(DEFS) $(SANFLAGS) -pthread $(CLASH)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A descriptor, who waits for it and who closes it: src/io/desc.h, desc.c,
+ * A descriptor, who waits for it and who closes it: src/poll/desc.h, desc.c,
  * fdio.h and readable.c. No wake-up is lost, and no call and no event of one
  * life of a number gets into the next one.
  *

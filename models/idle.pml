@@ -20,7 +20,7 @@
  *	rest()			idle_rest: give_up, uncount, take_back
  *	rest_loose()		idle_rest_loose
  *	hand_off()		p_hand_off, world_no_thread
- *	feed()			feed of sysmon.c
+ *	feed()			feed of monitor.c
  *
  * Left out: naps and patience of thieves (they end), the world stopping, and
  * timers (monitor.pml).

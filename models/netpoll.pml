@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who sleeps in the poller and who wakes it: the head of src/sched/netpoll.c.
+ * Who sleeps in the poller and who wakes it: the head of src/poll/netpoll.c.
  * No wake-up is lost, and no event is left lying while somebody wants to sleep
  * there.
  *

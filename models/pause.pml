@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pausing: the head of src/sched/pause.c. A goroutine that cannot be moved is
+ * Pausing: the head of src/preempt/pause.c. A goroutine that cannot be moved is
  * paused with its thread, whatever lock of libc it holds, and all of them get
  * their turn.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The handshake of src/sched/retake.h and retake.c: a P is taken from an M
+ * The handshake of src/preempt/retake.h and retake.c: a P is taken from an M
  * that is outside, with no barrier on the M's side.
  *
  * One M, whose processor reorders; one monitor; one more M, `other`, that gets

@@ -2,7 +2,7 @@
 /*
  * Critical code: modules in which a thread may hold locks that every other
  * thread of the process needs, the allocator's, the loader's, those of stdio.
- * A thread is not paused there (sched/pause.c): libc and its parts, the dynamic
+ * A thread is not paused there (preempt/pause.c): libc and its parts, the dynamic
  * loader, the vDSO, and the module that defines malloc.
  *
  * In a static program, and in one that has a malloc of its own, this code is

@@ -5,7 +5,7 @@
  * symbols are asked of libc: only that knows when a library is ready.
  *
  * The references are weak: a static program does not get libc's loader from
- * us, and see sched/carry.h.
+ * us, and see sched/thread_state.h.
  */
 #define _GNU_SOURCE		/* dladdr, dl_iterate_phdr */
 #include "cxx.h"

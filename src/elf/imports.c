@@ -21,7 +21,7 @@
  *   seen	changes or returns what is the thread's, which the handler sees
  *		and then does not interrupt: the signal mask, ctype's tables,
  *		errno's address as weft.h has it. (See points 2 and 5 in
- *		sched/preempt.c. A pointer is seen in registers and on the
+ *		preempt/preempt.c. A pointer is seen in registers and on the
  *		stack and nowhere else, so only those are in this class that
  *		programs do not store.)
  *   all	the kernel has it for a thread, libc sets it for all: setuid.

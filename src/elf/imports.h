@@ -7,7 +7,7 @@
 
 /* A function or object of libc, libm, libgcc or ours that may be used. */
 bool import_allowed(const char *name);
-/* One that we refer to, weakly: see sched/carry.h, sched/messages.c,
+/* One that we refer to, weakly: see sched/thread_state.h, preempt/libc_text.c,
  * os/thread.c, elf/cxx.c. */
 bool import_is_ours(const char *name);
 /* A function that a module must not bring along. */

@@ -11,7 +11,8 @@
 #include <time.h>
 
 #include "fdio.h"
-#include "follow.h"
+#include "preempt.h"
+#include "tsan_io.h"
 #include "weft.h"
 
 enum {

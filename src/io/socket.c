@@ -9,7 +9,9 @@
 #include <sys/uio.h>
 
 #include "fdio.h"
-#include "follow.h"
+#include "preempt.h"
+#include "start.h"
+#include "tsan_io.h"
 #include "weft.h"
 
 #define MS INT64_C(1000000)

@@ -17,7 +17,8 @@
 #include <sys/uio.h>
 
 #include "fdio.h"
-#include "follow.h"
+#include "preempt.h"
+#include "tsan_io.h"
 #include "weft.h"
 
 /* What a pipe that is ready takes at least; parts that the kernel takes. */

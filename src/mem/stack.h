@@ -40,7 +40,7 @@ enum guard {
 
 struct stack {
 	struct stack *next;	/* owner of the list it is on */
-	void *pin;		/* the goroutine on it: see sched/pin.c */
+	void *pin;		/* the goroutine on it: see preempt/pin.c */
 	/* constant */
 	char *lo;		/* lowest usable byte; the guard is below */
 	uint8_t class;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What was done about goroutines that did not come back, for all to see. */
 #include "defs.h"
+#include "preempt_stats.h"
 #include "sched.h"
-#include "stall.h"
 
 public const char *
 weft_taken_name(enum weft_taken why)

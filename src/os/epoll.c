@@ -3,7 +3,7 @@
  * The poller on epoll. The break is an eventfd in the set, edge triggered:
  * each write to it is an event, so nobody needs to read it.
  *
- * Both are put aside (see aside.c). A program that closes them all the same
+ * Both are put aside (see own_fds.c). A program that closes them all the same
  * is told so, and dies: who sleeps here could not be woken any more, and to
  * begin anew is not possible while somebody sleeps in the old one.
  *

@@ -54,7 +54,7 @@ void lock_take_slow(struct lock *l);
 void lock_wake(struct lock *l);
 
 /*
- * A thread that holds one is not paused (sched/pause.c): it is counted before
+ * A thread that holds one is not paused (preempt/pause.c): it is counted before
  * it takes the lock, and until after it has released it. A signal handler on
  * the thread itself reads the count, so the compiler's order is enough.
  */

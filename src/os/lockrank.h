@@ -7,12 +7,12 @@
 #define LOCKRANK_H
 
 enum lockrank {
-	RANK_SEMA,		/* wait/lot.c: one bucket of waiters */
-	RANK_CONTEXT,		/* wait/context.c: one tree of contexts */
-	RANK_DESC,		/* io/desc.c: one descriptor */
-	RANK_POLLER,		/* sched/netpoll.c: making it, once */
-	RANK_TIMER,		/* work/timer.c: the heap of one P */
-	RANK_CHAN,		/* wait/chan.c: one channel, or several in the
+	RANK_SEMA,		/* sync/parking_lot.c: one bucket of waiters */
+	RANK_CONTEXT,		/* sync/context.c: one tree of contexts */
+	RANK_DESC,		/* poll/desc.c: one descriptor */
+	RANK_POLLER,		/* poll/netpoll.c: making it, once */
+	RANK_TIMER,		/* work/timer_heap.c: the heap of one P */
+	RANK_CHAN,		/* sync/chan.c: one channel, or several in the
 				 * order of their addresses */
 	RANK_SCHED,		/* sched/sched.h: idle Ps, Ms, global queue */
 	RANK_GFREE,		/* work/g.c: dead Gs of all Ps */

@@ -110,7 +110,7 @@ bool os_thread_realtime(void);
 /* How long it has had a CPU, in all; or -errno. */
 int64_t os_thread_cpu_ns(int tid);
 
-/* ---- asleep.c: for one thread only, the monitor ---- */
+/* ---- thread_blocked.c: for one thread only, the monitor ---- */
 
 /*
  * What a thread of this process does now: 1 it sleeps in the kernel, 0 it runs
@@ -171,7 +171,7 @@ uint64_t os_sigbit(int sig);
  * the kernel ends the process without calling any handler. */
 uint64_t os_sigfaults(void);
 
-/* ---- aside.c ---- */
+/* ---- own_fds.c ---- */
 
 enum { FD_ASIDE = 32 };		/* from this number on it is */
 

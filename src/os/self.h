@@ -14,7 +14,7 @@ struct ending;
 struct g;
 struct m;
 
-/* For messages.c: what libc keeps in a thread, kept by us. */
+/* For libc_text.c: what libc keeps in a thread, kept by us. */
 struct texts {
 	char error[128];
 	char signal[32];
@@ -30,7 +30,7 @@ struct self {
 	uint64_t contended;	/* when it last had to wait for a lock */
 	uint32_t locks;		/* of the library that it holds or takes; read
 				 * by signal handlers on it */
-	struct ending *endings;	/* of a plain thread: see wait/once.c */
+	struct ending *endings;	/* of a plain thread: see sync/once.c */
 	struct texts texts;	/* of a plain thread */
 };
 _Static_assert(offsetof(struct self, args) == 8, "arch/<arch>/capture.S");

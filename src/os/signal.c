@@ -135,7 +135,7 @@ deliver(int sig, siginfo_t *si, void *uc)
 }
 
 /*
- * The handler may last long (sched/pause.c), so these are not blocked: faults,
+ * The handler may last long (preempt/pause.c), so these are not blocked: faults,
  * and the signals by which libc has every thread change its identity, or ends
  * one.
  */

@@ -10,12 +10,15 @@
  * lets it be: an idle program makes no system calls. If such a thread ends
  * later the program sleeps on.
  */
+#include "deadlock.h"
+
 #include "sched.h"
 
-#include "alarm.h"
+#include "expire.h"
 #include "fatal.h"
 #include "hard.h"
 #include "netpoll.h"
+#include "spawn.h"
 #include "weft.h"
 
 /* ThreadSanitizer keeps a thread of its own. */

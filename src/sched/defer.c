@@ -3,6 +3,8 @@
  * Calls deferred to the end of a goroutine. Rare enough for one lock and one
  * free list.
  */
+#include "defer.h"
+
 #include <errno.h>
 
 #include "fatal.h"

@@ -4,7 +4,7 @@
  *
  * A *chain* is a goroutine taken from the line and all those that follow it
  * from runnext and the newborn deque, because they wake or spawn each other.
- * Counts end a chain after some picks (pick.h). There are six *sources*; all
+ * Counts end a chain after some picks (next.h). There are six *sources*; all
  * but the first two are the line:
  *
  *	next		runnext: if every turn is as long as a slice, other

@@ -15,12 +15,16 @@
  * are counted, and nothing else of the goroutine or the M is touched. On g0
  * there is no goroutine, nothing to preempt, and nothing to do.
  */
+#include "fork.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "defer.h"
 #include "netpoll.h"
 #include "sched.h"
+#include "start.h"
 
 static struct g *
 current(void)

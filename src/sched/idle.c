@@ -40,12 +40,17 @@
  * queues); handing an idle P a goroutine directly (needs the lock on every
  * ready).
  */
+#include "idle.h"
+
 #include "sched.h"
 
-#include "alarm.h"
+#include "deadlock.h"
+#include "expire.h"
 #include "fatal.h"
 #include "hard.h"
-#include "sysmon.h"
+#include "monitor.h"
+#include "pin.h"
+#include "world.h"
 
 enum { NAP_NS = 30 * 1000 };
 

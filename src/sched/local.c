@@ -1,25 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The end of a goroutine, and the values that are its own until then.
- *
- * An *ending* is what somebody has to do when a goroutine ends, after its
- * deferred calls: its local values are destroyed, its group is told. Endings
- * stand in a list in the goroutine's record, newest first, so that the group,
- * which was there before the function ran, hears of it when all else is done.
- * Nobody but the goroutine touches them: no locks.
- *
- * The values of a goroutine are a list of (key, value) which is searched from
- * its front: there are few. They hang on one ending, made when the first is
- * set. A value is off the list before its destroy is called, which may do
- * anything: set values, defer, call weft_exit (then this begins anew, deeper,
- * and does not return). What is set by a destroy belongs to the next round; so
- * the list is sorted by rounds, and after the fourth what is left is dropped,
- * as threads do with theirs. Else a destroy that sets its own value again
- * would keep the goroutine for ever.
+ * Goroutine-local values: a list of (key, value), which is searched from its
+ * front, since there are few. They hang on one ending (ending.h), made when
+ * the first value is set. A value is off the list before its destroy function
+ * is called, which may do anything: set values, defer, call weft_exit (then
+ * this begins anew, deeper, and does not return). A value that is set by a
+ * destroy function belongs to the next round; so the list is sorted by rounds,
+ * and what is left after the fourth is dropped, as POSIX does with the values
+ * of threads. Otherwise a destroy function that sets its own value again would
+ * keep the goroutine for ever.
  */
 #include <errno.h>
 #include <stdlib.h>
 
+#include "defer.h"
+#include "ending.h"
 #include "fatal.h"
 #include "sched.h"
 #include "weft.h"
@@ -38,34 +33,6 @@ struct locals {
 	struct local *first, **last;	/* last: the link to append to */
 	int round;			/* of values that are set now */
 };
-
-/* ---- endings ---- */
-
-void
-ending_push(struct g *gp, struct ending *e)
-{
-	e->next = gp->endings;
-	gp->endings = e;
-}
-
-/* The ending stays in the list until it is done: its steps may come back. */
-calls_out void
-ending_run(struct g *gp)
-{
-	struct ending *e, *next;
-
-	for (;;) {
-		defer_run(gp);
-		e = gp->endings;
-		if (!e)
-			return;
-		next = e->next;
-		if (e->step(e))
-			gp->endings = next;
-	}
-}
-
-/* ---- values ---- */
 
 static struct g *
 current(void)

@@ -12,8 +12,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "alarm.h"
+#include "deadlock.h"
+#include "expire.h"
 #include "fatal.h"
+#include "idle.h"
 #include "netpoll.h"
 #include "preempt.h"
 #include "sched.h"

@@ -23,12 +23,12 @@
 #ifndef M_H
 #define M_H
 
-#include "carry.h"
 #include "g.h"
 #include "list.h"
 #include "lock.h"
 #include "os.h"
 #include "self.h"
+#include "thread_state.h"
 
 struct p;
 
@@ -62,7 +62,7 @@ struct m {
 	a32 inside;		/* is in the runtime, and may use its P */
 	a32 in_call;		/* announced a call that may block */
 	a64 calls;		/* so many in all */
-	a32 call_key;		/* which one: see call.c */
+	a32 call_key;		/* which one: see blocking.c */
 	a32 away;		/* gave its P up at this place, or 0: place.c */
 	APTR(struct g) curg;	/* the goroutine it runs, or NULL on g0 */
 	abool unmovable;	/* ... was paused: it may be in code that
@@ -85,7 +85,7 @@ struct m {
 	/* From here on all is new for a new thread. */
 
 	/* constant while the thread lives */
-	struct carried_at carried;	/* see carry.h */
+	struct carried_at carried;	/* see thread_state.h */
 
 	/* itself only, from one context to the next across a switch */
 	enum after after;	/* what to do with who left */

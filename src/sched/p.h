@@ -12,7 +12,7 @@
 #include "rand.h"
 #include "runq.h"
 #include "stack.h"
-#include "timer.h"
+#include "timer_heap.h"
 
 struct m;
 
@@ -38,7 +38,7 @@ struct pstats {
 	a64 steals, stolen, overflows, wakes;
 };
 
-/* What the monitor noticed when it last looked at a P. See sysmon.c. */
+/* What the monitor noticed when it last looked at a P. See monitor.c. */
 struct plook {
 	struct m *mp;		/* who had it */
 	uint64_t tick, calls;	/* how often that switched, and called */
@@ -73,7 +73,7 @@ struct p {
 	uint64_t spawn_at;	/* stats.switches at the last spawn */
 	uint32_t spawn_run;	/* spawns since the last switch */
 	uint32_t alone;		/* yields that found nobody else */
-	uint32_t alarms_run;	/* times timers came before them: search.c */
+	uint32_t alarms_run;	/* times timers came before them: next.c */
 	uint32_t looks_run;	/* ... and those from the network */
 	bool roam;		/* look at other Ps before own queue */
 	bool look;		/* ... and at the network: netpoll_hurry */

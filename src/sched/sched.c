@@ -12,12 +12,16 @@
  */
 #include "sched.h"
 
+#include "ending.h"
 #include "fatal.h"
+#include "fork.h"
 #include "hard.h"
-#include "pick.h"
+#include "idle.h"
+#include "monitor.h"
+#include "next.h"
+#include "pin.h"
 #include "place.h"
-#include "search.h"
-#include "sysmon.h"
+#include "spawn.h"
 #include "weft.h"
 
 enum {
@@ -369,13 +373,13 @@ leave(struct m *mp, struct g *gp, struct g *next, enum after after)
 }
 
 /*
- * The same as pick_local. A yield is faster with it in place, a park with a
+ * The same as next_local. A yield is faster with it in place, a park with a
  * call: by some three nanoseconds each.
  */
 static noinline struct g *
 pick_apart(struct p *pp)
 {
-	return pick_local(pp);
+	return next_local(pp);
 }
 
 /* Inside on entry, outside on return. */
@@ -451,7 +455,7 @@ yield(struct m *mp)
 	pp = m_p(mp);
 	if (likely(pp)) {
 		a_bump(&pp->stats.yields, 1);
-		next = pick_local(pp);
+		next = next_local(pp);
 		if (unlikely(!next) && !yield_from_alone(pp)) {
 			rt_leave_out(mp);
 			return;		/* nobody else wants this P */
@@ -506,7 +510,7 @@ sched_exit(void)
 
 	rt_enter(mp);
 	mp->ends = pin_end(mp, m_g(mp));
-	exit_to(mp, m_g(mp), m_p(mp) ? pick_local(m_p(mp)) : NULL);
+	exit_to(mp, m_g(mp), m_p(mp) ? next_local(m_p(mp)) : NULL);
 }
 
 /*
@@ -528,7 +532,7 @@ exit_into_next(void)
 	pp = m_p(mp);
 	if (unlikely(!pp || gp->pins))
 		sched_exit();
-	next = pick_local(pp);
+	next = next_local(pp);
 	if (SAN_ON || !next || g_stack(next) || a_load_relaxed(&next->hold) ||
 	    next->fenv || gp->fenv || next->stack_class != gp->stack_class)
 		exit_to(mp, gp, next);
@@ -572,7 +576,7 @@ sched_loop(struct m *mp)
 {
 	struct g *gp;
 
-	while ((gp = search_find(mp))) {
+	while ((gp = next_find(mp))) {
 		if (mp->spinning)
 			idle_stop_spinning(mp);
 		if (unlikely(a_load_relaxed(&gp->hold) != 0) &&

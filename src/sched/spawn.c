@@ -7,12 +7,19 @@
  * queued: that reuses warm records and stacks, where going on would ask for
  * new ones, fill the ring and spill to the global queue.
  */
+#include "spawn.h"
+
 #include <errno.h>
 #include <string.h>
 
+#include "ending.h"
 #include "fatal.h"
+#include "fork.h"
 #include "hard.h"
+#include "preempt.h"
+#include "readable.h"
 #include "sched.h"
+#include "start.h"
 #include "weft.h"
 
 _Static_assert(WEFT_ARG_BYTES == ARG_WORDS * sizeof(uint64_t), "weft.h");
@@ -58,7 +65,7 @@ enter_to_spawn(struct m *mp)
 
 /* pp is the caller's, who is inside, or NULL. */
 static struct g *
-make(struct p *pp, int stack_class, const struct weft_site *site,
+make(struct p *pp, int stack_class, const weft_site *site,
     void (*fn)(void *), void *arg)
 {
 	struct g *gp = pp ? g_alloc(&pp->gs) : g_alloc_any();
@@ -88,7 +95,7 @@ count(struct p *pp)
 }
 
 struct g *
-spawn_make(int stack_class, const struct weft_site *site, void (*fn)(void *),
+spawn_make(int stack_class, const weft_site *site, void (*fn)(void *),
     void *arg)
 {
 	struct m *mp = m_self();
@@ -101,7 +108,7 @@ spawn_make(int stack_class, const struct weft_site *site, void (*fn)(void *),
 }
 
 struct g *
-spawn_waiting(const struct weft_site *site, void (*fn)(void *), void *arg)
+spawn_waiting(const weft_site *site, void (*fn)(void *), void *arg)
 {
 	struct m *mp = m_self();
 	uint32_t was = mp ? rt_enter(mp) : 0;

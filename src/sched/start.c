@@ -7,17 +7,25 @@
  * makes the other Ms (see m.h). It runs no goroutines itself: if it did, it
  * could be deep in an endless one when main returns, and weft_run could not.
  */
+#include "start.h"
+
 #include <errno.h>
 
 #include "cpu.h"
-#include "alarm.h"
+#include "desc.h"
+#include "ending.h"
+#include "expire.h"
 #include "fatal.h"
+#include "fork.h"
+#include "idle.h"
+#include "monitor.h"
 #include "netpoll.h"
 #include "pause.h"
 #include "preempt.h"
 #include "sched.h"
-#include "sysmon.h"
+#include "spawn.h"
 #include "weft.h"
+#include "world.h"
 
 enum {
 	MAIN_STACK_BYTES = (8 << 20) - STACK_EXTRA_BYTES,

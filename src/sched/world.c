@@ -13,13 +13,16 @@
  * If the main goroutine returns meanwhile nobody stops any more: those who
  * would are halted for good. The stopper is woken and gives up.
  */
+#include "world.h"
+
 #include "sched.h"
 
 #include <errno.h>
 
-#include "alarm.h"
+#include "expire.h"
 #include "fatal.h"
-#include "sysmon.h"
+#include "idle.h"
+#include "monitor.h"
 
 /* The caller, if it is a goroutine that has a P. It is inside then. */
 static struct m *

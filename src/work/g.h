@@ -51,7 +51,7 @@ enum gstate {
 /* Why who wants to run a goroutine must look twice: bits of g->hold. */
 enum {
 	HOLD_PIN = 1,		/* it runs on one M only: see pin.c */
-	HOLD_SEEN = 2,		/* the monitor saw it wait: see cool.c */
+	HOLD_SEEN = 2,		/* the monitor saw it wait: see scavenge.c */
 	HOLD_COOLED = 4,	/* ... and has given back its cold pages */
 	HOLD_CLAIM = 8,		/* ... and is at its stack right now */
 	HOLD_PAUSED = 16	/* for dumps: it is paused, see pause.c */
@@ -130,7 +130,7 @@ struct g {
 
 	/* itself only */
 	a8 reason;		/* enum wait_reason; read by dumps */
-	/* ... read by the monitor: see sched/place.c */
+	/* ... read by the monitor: see preempt/place.c */
 	a8 place;		/* where it last returned to, a key */
 	abool waited;		/* ... and has waited before that */
 	bool canary;		/* its stack has no faulting guard */

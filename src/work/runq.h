@@ -19,11 +19,11 @@
 #ifndef RUNQ_H
 #define RUNQ_H
 
+#include "deque.h"
 #include "fatal.h"
 #include "g.h"
 #include "hard.h"
 #include "lock.h"
-#include "nest.h"
 
 enum {
 	RUNQ_SIZE = 256,	/* a power of two */

@@ -9,6 +9,7 @@
 #include "os.h"
 #include "sched.h"
 #include "t.h"
+#include "spawn.h"
 
 static struct g *claimed;
 static abool released, early;

@@ -9,9 +9,10 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "alarm.h"
+#include "expire.h"
 #include "sched.h"
 #include "t.h"
+#include "deadlock.h"
 
 /* So many threads that none here counts as foreign. */
 enum { THREADS = 100 };

@@ -15,6 +15,7 @@
 #include "os.h"
 #include "sched.h"
 #include "t.h"
+#include "ending.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 TEST(all) { t_skip("the sanitizer has pthread_create"); }

@@ -11,6 +11,7 @@
 #include "os.h"
 #include "sched.h"
 #include "t.h"
+#include "spawn.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/lsan_interface.h>

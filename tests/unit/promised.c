@@ -7,6 +7,8 @@
 #define _GNU_SOURCE 1
 #include "sched.h"
 #include "traffic.h"
+#include "readable.h"
+#include "spawn.h"
 
 enum { HIGH = 600 };		/* a number that nobody else is given */
 

@@ -2,7 +2,7 @@
 /* Orders of stealing: each visits every P once; different draws differ. */
 #include <string.h>
 
-#include "order.h"
+#include "steal_order.h"
 #include "t.h"
 
 static struct order_table table;

@@ -11,7 +11,7 @@
 #include "os.h"
 #include "rand.h"
 #include "t.h"
-#include "timer.h"
+#include "timer_heap.h"
 
 enum { MANY = 3000, BATCH = 128 };
 

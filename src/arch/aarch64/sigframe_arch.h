@@ -13,6 +13,7 @@
 #ifndef SIGFRAME_ARCH_H
 #define SIGFRAME_ARCH_H
 
+
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Waiting for several descriptors. The kernel's poll says which are ready, so
+ * nothing needs to be drained; our events say when to ask it again:
+ *
+ *	0. the poller knows them all
+ *	1. the readiness word of each is read
+ *	2. poll, without waiting; if any is ready that is the answer
+ *	3. stands in the queues of all whose word is still the same
+ *	4. sleeps until one of them has an event, or the time is up; leaves
+ *
+ * An event after 1 has changed the word, and then it does not sleep; one after
+ * 3 ends the sleep, also one that has not begun (see waiter.h). Nor does it
+ * sleep if the poller does not know one of them any more.
+ *
+ * The answer is the kernel's, but for those that weft_close is closing.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+
+#include "desc.h"
+#include "fdcall.h"
+#include "os.h"
+#include "preempt.h"
+#include "start.h"
+#include "tsan_io.h"
+#include "weft.h"
+
+enum {
+	FEW = 8,		/* whose records fit on the stack */
+	MANY_MAX = 65536,
+	TO_WRITE = POLLOUT | POLLWRNORM | POLLWRBAND
+};
+
+struct entry {
+	struct desc *d;		/* NULL: not counted as a user of it */
+	bool gone;		/* is none, or was being closed already */
+	uint32_t seen[DIRS];
+	struct waiter w[DIRS];
+	bool attends[DIRS];
+};
+
+/*
+ * Counts us as a user of one. What is being closed is gone, though the kernel
+ * may still have it for a while: nobody would wake us when it has not.
+ */
+static int
+enter(int fd, struct entry *e)
+{
+	int err = desc_enter(fd, &e->d);
+
+	if (err)
+		e->d = NULL;
+	e->gone = err == -EBADF;
+	return e->gone ? 0 : err;
+}
+
+static int
+enter_all(struct pollfd *fds, size_t n, struct entry *e)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		e[i].d = NULL;
+		e[i].gone = false;
+		if (!err && fds[i].fd >= 0)
+			err = enter(fds[i].fd, &e[i]);
+	}
+	return err;
+}
+
+/* Those that cannot be waited for are ready, or never will be. */
+static bool
+can_wait(const struct entry *e)
+{
+	return e->d && a_load_relaxed(&e->d->kind) != KIND_FILE;
+}
+
+/* 0. Each time: it may have been found closed behind our back. */
+static int
+register_all(struct entry *e, size_t n)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++) {
+		if (can_wait(&e[i]))
+			err = desc_register(e[i].d);
+		if (err == -EBADF) {
+			e[i].gone = true;
+			err = 0;
+		}
+	}
+	return err;
+}
+
+static void
+leave_all(struct entry *e, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (e[i].d)
+			desc_leave(e[i].d);
+}
+
+/* 1 and 2. */
+static long
+ask(struct pollfd *fds, size_t n, struct entry *e)
+{
+	long ready;
+
+	for (size_t i = 0; i < n; i++)
+		for (int dir = 0; e[i].d && dir < DIRS; dir++)
+			desc_try(e[i].d, (enum dir)dir, &e[i].seen[dir]);
+	ready = fd_poll_now(fds, n);
+	for (size_t i = 0; i < n && ready >= 0; i++) {
+		if (!e[i].gone && (!e[i].d ||
+		    !(a_load_relaxed(&e[i].d->refs) & CLOSING)))
+			continue;
+		ready += !fds[i].revents;
+		fds[i].revents = POLLNVAL;
+	}
+	return ready;
+}
+
+/* 3. False: one has changed already. */
+static bool
+attend_all(struct pollfd *fds, size_t n, struct entry *e, struct sleeper *s)
+{
+	bool same = true;
+
+	for (size_t i = 0; i < n; i++)
+		for (int dir = 0; dir < DIRS; dir++) {
+			struct waiter *w = &e[i].w[dir];
+
+			/* Errors and hang-ups come without being wanted. */
+			e[i].attends[dir] = same && can_wait(&e[i]) &&
+			    (dir == DIR_IN || fds[i].events & TO_WRITE);
+			if (!e[i].attends[dir])
+				continue;
+			waiter_init(w, s, e[i].d);
+			same = e[i].attends[dir] = desc_attend(e[i].d,
+			    (enum dir)dir, e[i].seen[dir], w);
+		}
+	return same;
+}
+
+static void
+nothing(void *unused)
+{
+	(void)unused;
+}
+
+/* 3 and 4. True if the time was up. */
+static bool
+sleep_on_all(struct pollfd *fds, size_t n, struct entry *e, int64_t when)
+{
+	enum race how = RACE_CANCELLED;
+	struct sleeper s;
+
+	sleeper_init(&s);
+	sleeper_arm(&s, when);
+	if (attend_all(fds, n, e, &s))
+		how = sleeper_sleep_with(&s, nothing, NULL, WAIT_POLL);
+	sleeper_disarm(&s);
+	for (size_t i = 0; i < n; i++)
+		for (int dir = 0; dir < DIRS; dir++)
+			if (e[i].attends[dir])
+				desc_desert(e[i].d, (enum dir)dir,
+				    &e[i].w[dir]);
+	return how == RACE_EXPIRED;
+}
+
+/* A thread while no runtime is there. */
+static cold int
+poll_alone(struct pollfd *fds, size_t n, int64_t when)
+{
+	long r;
+
+	do {
+		int64_t left = os_left_ns(when);
+		long ts[2] = { left / 1000000000, left % 1000000000 };
+
+		r = syscall6(SYS_ppoll, (long)fds, (long)n,
+		    when == WEFT_NEVER ? 0 : (long)ts, 0, 0, 0);
+	} while (r == -EINTR);
+	return (int)r;
+}
+
+static int
+poll_each(struct pollfd *fds, size_t n, int64_t when)
+{
+	struct entry few[FEW], *e = few;
+	bool expired = false;
+	long ready;
+
+	checkpoint();
+	if (n > MANY_MAX)
+		return -EINVAL;
+	if (!sched_is_up())
+		return poll_alone(fds, n, when);
+	if (n > FEW && !(e = malloc(n * sizeof *e)))
+		return -ENOMEM;
+	ready = enter_all(fds, n, e);
+	while (!ready && !(ready = register_all(e, n))) {
+		ready = ask(fds, n, e);
+		if (ready || expired || when <= os_now_ns())
+			break;
+		if (unlikely(!sched_is_up())) {
+			ready = poll_alone(fds, n, when);
+			break;
+		}
+		expired = sleep_on_all(fds, n, e, when);
+	}
+	leave_all(e, n);
+	if (e != few)
+		free(e);
+	return (int)ready;
+}
+
+public int
+weft_poll(struct pollfd *fds, size_t n, int64_t when)
+{
+	int ready = poll_each(fds, n, when);
+
+	if (ready > 0)
+		follow_read(ready);
+	return ready;
+}

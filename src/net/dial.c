@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Dialling: the first address gets a head start; then the next is tried beside
+ * it, and so on; one that fails lets the next begin at once. The first that is
+ * connected wins.
+ *
+ * Each attempt is a goroutine that does nothing but connect and report; who
+ * dials (the caller) owns all descriptors, decides everything and waits for
+ * reports, the next start, the time and the context at once. In the end it
+ * ends the waits of those that are still pending, and takes their reports:
+ * nobody is left who knows of this dial, which is on our stack. Only then it
+ * closes their descriptors: an attempt that has not yet begun would connect
+ * whatever had its number by then. What ends the waits is a deadline that is
+ * over, which also holds for who comes later.
+ *
+ * If there is one address and no context there is nothing to do beside it: the
+ * caller connects itself, with the descriptor's deadline. So it does where no
+ * goroutine can be made, on a thread without a runtime; then one address comes
+ * after the other, and a context is looked at in between.
+ *
+ * Rejected: to wait for all descriptors with one poll. It needs no goroutines,
+ * but it would need a descriptor for the context, too.
+ */
+#define _GNU_SOURCE 1
+#include "dial.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+
+#include "desc.h"
+#include "hard.h"
+#include "netcall.h"
+#include "tcp_options.h"
+#include "tsan_io.h"
+
+enum {
+	/* of a name that has more, the rest is not tried */
+	MOST = 64,
+	BIND_NO_PORT = 24	/* IP_BIND_ADDRESS_NO_PORT */
+};
+
+#define HEAD_START (250 * WEFT_MS)
+
+struct dial {
+	/* constant */
+	const weft_address *to;
+	size_t n;
+	const struct found *from;	/* or NULL */
+	const weft_dial_opt *opt;
+	const struct limit *limit;
+	int64_t head_start;	/* WEFT_NEVER: one after the other */
+	bool here;		/* the caller connects: no goroutines */
+	weft_chan *reports;	/* struct report, with room for all */
+
+	/* the caller only; a goroutine reads its own */
+	int fd[MOST];		/* -1: not begun, or failed */
+	size_t begun;		/* of to[] */
+	size_t pending;
+	int64_t next;		/* when the next may begin */
+	int won;		/* the connected descriptor, or -1 */
+	int error;		/* why the first of those that failed did */
+	size_t failed;		/* which that is */
+};
+
+struct report {
+	uint32_t which;
+	int error;
+};
+
+/* ---- sockets ---- */
+
+/*
+ * Binds to the address of the right family. While it says no port the kernel
+ * need not choose one yet, and has more to choose from once it knows where to;
+ * a port that it says may still be in use by a connection that is over.
+ */
+static int
+bind_from(int fd, const struct found *from, int family)
+{
+	for (size_t i = 0; i < from->n; i++) {
+		const weft_address *a = &from->at[i];
+
+		if (a->family != family)
+			continue;
+		if (address_port(address_get(a)) == 0)
+			net_set(fd, IPPROTO_IP, BIND_NO_PORT, 1);
+		else if (a->type == SOCK_STREAM && family != AF_UNIX)
+			net_set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+		return net_bind(fd, a);
+	}
+	return -EADDRNOTAVAIL;
+}
+
+static int
+prepare(struct dial *d, int fd, const weft_address *to)
+{
+	int err = 0;
+
+	if (to->protocol == IPPROTO_TCP)
+		err = netopt_tcp(fd, d->opt->delay, d->opt->keepalive);
+	if (!err && d->from)
+		err = bind_from(fd, d->from, to->family);
+	return err;
+}
+
+/* A socket for that address, or -errno. */
+static int
+make_socket(struct dial *d, const weft_address *to)
+{
+	int fd = net_socket(to->family, to->type, to->protocol);
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = prepare(d, fd, to);
+	if (err) {
+		fd_close(fd);
+		return err;
+	}
+	desc_fresh(fd);
+	return fd;
+}
+
+bool
+dial_met_itself(int fd, const weft_address *to)
+{
+	weft_address own;
+
+	if (to->protocol != IPPROTO_TCP)
+		return false;
+	return net_name(fd, &own) == 0 && address_same(&own, to);
+}
+
+/* ---- attempts ---- */
+
+static void
+connect_aside(struct dial *d, uint32_t which)
+{
+	const weft_address *to = &d->to[which];
+	struct report r = { which, 0 };
+
+	r.error = weft_connect(d->fd[which], address_get(to), to->len);
+	hard_pause();
+	/* After this d is gone, if it is the last one. */
+	weft_chan_send(d->reports, &r);
+}
+
+static int
+connect_here(struct dial *d, int fd, const weft_address *to)
+{
+	bool timed = d->limit->until != WEFT_NEVER;
+	int err = 0;
+
+	if (timed)
+		err = weft_set_write_deadline(fd, d->limit->until);
+	if (!err)
+		err = weft_connect(fd, address_get(to), to->len);
+	if (!err && timed)
+		weft_set_write_deadline(fd, WEFT_NEVER);
+	return err;
+}
+
+static void
+fail(struct dial *d, size_t which, int error)
+{
+	if (d->error == 0 || which < d->failed) {
+		d->error = error;
+		d->failed = which;
+	}
+	d->next = 0;
+}
+
+/* An attempt is over, and not pending any more. */
+static void
+judge(struct dial *d, size_t which, int error)
+{
+	int fd = d->fd[which];
+
+	d->fd[which] = -1;
+	if (!error && !d->from && dial_met_itself(fd, &d->to[which]))
+		error = -ECONNREFUSED;
+	if (!error && d->won < 0) {
+		d->won = fd;
+		return;
+	}
+	weft_close(fd);
+	if (error)
+		fail(d, which, error);
+}
+
+static void
+begin(struct dial *d)
+{
+	uint32_t which = (uint32_t)d->begun++;
+	const weft_address *to = &d->to[which];
+	int64_t started;
+	int fd = make_socket(d, to);
+
+	d->next = d->head_start == WEFT_NEVER ? WEFT_NEVER :
+	    weft_in(d->head_start);
+	if (fd < 0) {
+		fail(d, which, fd);
+		return;
+	}
+	d->fd[which] = fd;
+	if (d->here) {
+		judge(d, which, connect_here(d, fd, to));
+		return;
+	}
+	started = weft_go_opt(WEFT_OPT(.name = "dial"), connect_aside, d,
+	    which);
+	if (started < 0)
+		judge(d, which, (int)started);
+	else
+		d->pending++;
+}
+
+/* ---- the race ---- */
+
+/* Waits for a report, or for the next start; or ends with -errno. */
+static int
+attend(struct dial *d)
+{
+	int64_t when = d->begun < d->n ? d->next : WEFT_NEVER;
+	bool first = when < d->limit->until;
+	struct report r;
+	int err = limit_select(d->limit, WEFT_RECV(d->reports, &r),
+	    first ? when : d->limit->until);
+
+	if (err == -ETIMEDOUT && first)
+		return limit_error(d->limit);
+	if (err)
+		return err;
+	d->pending--;
+	judge(d, r.which, r.error);
+	return 0;
+}
+
+/* Leaves nobody and nothing behind but who has won. */
+static void
+call_off(struct dial *d)
+{
+	struct report r;
+
+	for (size_t i = 0; i < d->begun; i++)
+		if (d->fd[i] >= 0)
+			weft_set_write_deadline(d->fd[i], weft_now());
+	for (; d->pending > 0; d->pending--) {
+		weft_chan_recv(d->reports, &r);
+		weft_close(d->fd[r.which]);
+	}
+}
+
+static int
+run(struct dial *d)
+{
+	int err = 0;
+
+	while (!err && d->won < 0 && (d->begun < d->n || d->pending > 0)) {
+		if (d->begun < d->n &&
+		    (d->pending == 0 || d->next <= weft_now())) {
+			err = limit_error(d->limit);
+			if (!err)
+				begin(d);
+		} else {
+			err = attend(d);
+		}
+	}
+	call_off(d);
+	if (d->won >= 0)
+		return d->won;
+	return err ? err : d->error;
+}
+
+int
+dial_any(const struct found *to, const struct found *from,
+    const weft_dial_opt *opt, const struct limit *limit)
+{
+	struct dial d = {
+		.to = to->at, .n = to->n < MOST ? to->n : MOST, .from = from,
+		.opt = opt, .limit = limit, .won = -1
+	};
+	int r;
+
+	d.head_start = opt->head_start > 0 ? opt->head_start :
+	    opt->head_start < 0 ? WEFT_NEVER : HEAD_START;
+	d.here = weft_procs() == 0 || (d.n == 1 && !limit->context);
+	for (size_t i = 0; i < d.n; i++)
+		d.fd[i] = -1;
+	if (!d.here)
+		d.reports = weft_chan_make(sizeof(struct report), d.n);
+	if (!d.here && !d.reports)
+		return -ENOMEM;
+	r = run(&d);
+	weft_chan_release(d.reports);
+	return r;
+}
+
+public int
+weft_dial_opt_(const char *network, const char *address,
+    const weft_dial_opt *opt)
+{
+	static const weft_dial_opt none;
+	struct limit limit = limit_of(opt);
+	struct found *to = NULL, *from = NULL;
+	int r;
+
+	follow_give();
+	r = resolve(network, address, false, &limit, &to);
+	if (r == 0 && opt && opt->local)
+		r = resolve(network, opt->local, true, &limit, &from);
+	if (r == 0)
+		r = dial_any(to, from, opt ? opt : &none, &limit);
+	free(from);
+	free(to);
+	return r;
+}
+
+public int
+weft_dial(const char *network, const char *address)
+{
+	return weft_dial_opt_(network, address, NULL);
+}

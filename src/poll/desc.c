@@ -1,0 +1,666 @@
+/* SPDX-License-Identifier: MIT */
+/* See desc.h. */
+#include "desc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "expire.h"
+#include "fatal.h"
+#include "fdcall.h"
+#include "hard.h"
+#include "netpoll.h"
+#include "os.h"
+#include "poller.h"
+#include "readable.h"
+#include "start.h"
+#include "weft.h"
+
+enum {
+	VERIFY_MAX = 4096,	/* a time: a millisecond or two */
+	COOKIE = 57		/* SO_COOKIE, which not every libc has */
+};
+
+struct desc_counts desc_counts;
+
+static uint64_t
+tag_of(const struct desc *d)
+{
+	return (uint64_t)a_load_relaxed(&d->gen) << 32 | (uint32_t)d->fd;
+}
+
+/* ---- what it is ---- */
+
+/* A socket's kind, or -errno. */
+static int
+socket_kind(int fd)
+{
+	int type = 0, protocol = 0;
+	unsigned len = sizeof type;
+	long err = fd_getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len);
+
+	if (err)
+		return (int)err;
+	/* Not by its family: of SCTP, say, a read is a message. */
+	len = sizeof protocol;
+	fd_getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len);
+	return type == SOCK_STREAM && protocol == IPPROTO_TCP ? KIND_TCP :
+	    KIND_SOCKET;
+}
+
+/*
+ * Lock held. The poller's answer: 0 or -errno. A number that it knows by an
+ * old tag was closed behind our back, and a copy of what it was is still open.
+ */
+static int
+add_to_poller(struct desc *d)
+{
+	int err = os_poller_add(d->fd, tag_of(d));
+
+	if (err == -EEXIST)
+		err = os_poller_retag(d->fd, tag_of(d));
+	if (err)
+		return err;
+	a_store_relaxed(&d->registered, 1);
+	a_add_relaxed(&desc_counts.registered, 1);
+	return 0;
+}
+
+/* Lock held: the kind of one that is no socket. */
+static int
+other_kind(struct desc *d)
+{
+	int err = add_to_poller(d);
+
+	if (err == -EPERM)
+		return KIND_FILE;
+	if (err)
+		return err;
+	return fd_control(d->fd, F_GETFL, 0) & O_NONBLOCK ? KIND_POLLED :
+	    KIND_SLOW;
+}
+
+/* Lock held. 0 or -errno. */
+static int
+examine(struct desc *d)
+{
+	int kind = socket_kind(d->fd);
+
+	if (kind == -ENOTSOCK)
+		kind = other_kind(d);
+	if (kind < 0)
+		return kind;
+	a_store_rel(&d->kind, (uint8_t)kind);	/* pairs with desc_enter */
+	return 0;
+}
+
+int
+desc_register(struct desc *d)
+{
+	int err = 0;
+
+	if (likely(a_load_relaxed(&d->registered)))
+		return 0;
+	err = netpoll_start();
+	if (err)
+		return err;
+	lock_take(&d->lock);
+	if (!a_load_relaxed(&d->registered))
+		err = a_load_relaxed(&d->refs) & CLOSING ? -EBADF :
+		    add_to_poller(d);
+	lock_drop(&d->lock);
+	return err;
+}
+
+/* ---- users ---- */
+
+void
+desc_forget(struct desc *d)
+{
+	/* pairs with weft_io_stats_read: who counts it counts it as registered
+	 * first */
+	if (a_load_relaxed(&d->registered))
+		a_add_acqrel(&desc_counts.closed, 1);
+	a_store_relaxed(&d->registered, 0);
+	a_store_relaxed(&d->flags, 0);
+	a_store_relaxed(&d->error, 0);
+	for (int dir = 0; dir < DIRS; dir++)
+		a_and_relaxed(&d->ready[dir], ~(uint32_t)DRAINED);
+	a_store_rel(&d->kind, KIND_UNKNOWN);	/* pairs with desc_enter */
+}
+
+/*
+ * Lock held. Nobody waits for a file, so nobody would notice that it was closed
+ * behind our back and its number is a socket's now: it is looked at each time.
+ * Of a file that is all the poller does.
+ */
+static void
+still_file(struct desc *d)
+{
+	if (os_poller_retag(d->fd, tag_of(d)) == -EPERM)
+		return;
+	desc_forget(d);
+	a_add_relaxed(&desc_counts.repaired, 1);
+}
+
+/*
+ * Counted. 0: its kind is known; else it is not counted any more. -EBADF if
+ * refs has one of the bits `not`.
+ */
+static int
+get_to_know(struct desc *d, uint32_t not, struct desc **out)
+{
+	/* There may be no descriptor left for it: a socket does not need it
+	 * before somebody waits. */
+	int err = netpoll_start();
+
+	if (unlikely(err) && socket_kind(d->fd) >= 0)
+		err = 0;
+	hard_pause();
+	lock_take(&d->lock);
+	/* Who closes it meanwhile may not see that it was made known to the
+	 * poller, by the tag of its next life. A number that was free may
+	 * be the poller's since above. */
+	if (a_load_relaxed(&d->refs) & not)
+		err = -EBADF;
+	if (!err && a_load_relaxed(&d->kind) == KIND_FILE)
+		still_file(d);
+	if (!err && a_load_relaxed(&d->kind) == KIND_UNKNOWN)
+		err = examine(d);
+	lock_drop(&d->lock);
+	if (err)
+		desc_leave(d);
+	else
+		*out = d;
+	return err;
+}
+
+/* d is counted already, or NULL: has no record yet. */
+cold int
+desc_enter_slow(int fd, struct desc *d, struct desc **out)
+{
+	if (fd < 0)
+		return -EBADF;
+	if (!d) {
+		d = desc_make(fd);
+		if (!d)
+			return (uint32_t)fd / DESC_CHUNK < DESC_CHUNKS ?
+			    -ENOMEM : -EBADF;
+		a_add_acqrel(&d->refs, 1);	/* pairs with desc_leave */
+	}
+	if (!desc_settled(d)) {
+		desc_leave(d);
+		return -EBADF;
+	}
+	return get_to_know(d, CLOSING | OWN, out);
+}
+
+int
+desc_enter_own(int fd, struct desc **out)
+{
+	struct desc *d = desc_at(fd);
+
+	if (!d)
+		return -EBADF;
+	/* pairs with desc_leave */
+	if (!(a_add_acqrel(&d->refs, 1) & OWN)) {
+		desc_leave(d);
+		return -EBADF;
+	}
+	return get_to_know(d, CLOSING, out);
+}
+
+void
+desc_wake(struct desc *d, enum dir dir, bool ok, struct glist *woken)
+{
+	struct waitq *q = &d->waiters[dir];
+	struct list *node;
+
+	while ((node = a_load_relaxed(&q->first))) {
+		struct waiter *w = container_of(node, struct waiter, link);
+		struct sleeper *s = w->who;
+
+		waitq_remove(q, w);
+		w->queued = false;
+		w->ok = ok;
+		if (w->elem)
+			sleeper_end(s, RACE_CANCELLED, woken);
+		else if (!sleeper_claim(s))
+			continue;
+		else if (s->gp)
+			glist_push(woken, s->gp);
+		else
+			note_wake(&s->note);
+	}
+}
+
+/* ---- events ---- */
+
+/* Lock held. */
+static void
+became_ready(struct desc *d, enum dir dir, struct glist *woken)
+{
+	uint32_t old = a_load_relaxed(&d->ready[dir]);
+
+	/* pairs with desc_try */
+	while (!a_cas_rel(&d->ready[dir], old,
+	    (old & ~(uint32_t)DRAINED) + EVENT))
+		old = a_load_relaxed(&d->ready[dir]);
+	desc_wake(d, dir, true, woken);
+	if (dir == DIR_IN)
+		readable_start(d, false, woken);
+}
+
+void
+desc_stir(struct desc *d, enum dir dir)
+{
+	struct glist woken = {0};
+
+	lock_take(&d->lock);
+	became_ready(d, dir, &woken);
+	lock_drop(&d->lock);
+	sched_ready_list(&woken);
+}
+
+void
+desc_event(uint64_t tag, uint32_t what, struct glist *woken)
+{
+	struct desc *d = desc_at((int)(uint32_t)tag);
+
+	if (unlikely(!d))
+		return;		/* not of our poller: see os_poller_check */
+	lock_take(&d->lock);
+	if (a_load_relaxed(&d->gen) != (uint32_t)(tag >> 32)) {
+		lock_drop(&d->lock);
+		a_add_relaxed(&desc_counts.stale, 1);
+		return;
+	}
+	if (unlikely(what & (POLLER_HUP | POLLER_URGENT)))
+		a_store_relaxed(&d->flags, a_load_relaxed(&d->flags) | ODD);
+	if (what & (POLLER_IN | POLLER_HUP))
+		became_ready(d, DIR_IN, woken);
+	if (what & (POLLER_OUT | POLLER_HUP))
+		became_ready(d, DIR_OUT, woken);
+	lock_drop(&d->lock);
+}
+
+/* ---- one at a time ---- */
+
+void
+desc_flag(struct desc *d, unsigned flag)
+{
+	lock_take(&d->lock);
+	a_store_relaxed(&d->flags, (uint8_t)(a_load_relaxed(&d->flags) | flag));
+	lock_drop(&d->lock);
+}
+
+bool
+desc_alone(struct desc *d, enum dir dir)
+{
+	uint8_t flags;
+	bool alone;
+
+	lock_take(&d->lock);
+	flags = a_load_relaxed(&d->flags);
+	alone = !(flags & BUSY << dir);
+	a_store_relaxed(&d->flags,
+	    (uint8_t)(flags | (alone ? BUSY : MISSED) << dir));
+	lock_drop(&d->lock);
+	return alone;
+}
+
+/*
+ * Who came meanwhile waits, or is about to: it read the word before it saw
+ * BUSY, so this event changes what it saw, or wakes it.
+ */
+void
+desc_release(struct desc *d, enum dir dir)
+{
+	struct glist woken = {0};
+	uint8_t flags;
+
+	lock_take(&d->lock);
+	flags = a_load_relaxed(&d->flags);
+	a_store_relaxed(&d->flags,
+	    (uint8_t)(flags & ~((BUSY | MISSED) << dir)));
+	if (flags & MISSED << dir)
+		became_ready(d, dir, &woken);
+	lock_drop(&d->lock);
+	sched_ready_list(&woken);
+}
+
+static int64_t
+deadline_of(struct desc *d, enum dir dir)
+{
+	return (int64_t)a_load_relaxed(&d->deadline[dir]);
+}
+
+/* ---- closed behind our back ---- */
+
+static bool
+is_socket(struct desc *d)
+{
+	return (uint8_t)(a_load_relaxed(&d->kind) - KIND_TCP) <=
+	    KIND_SOCKET - KIND_TCP;
+}
+
+static bool
+has_deadline(struct desc *d)
+{
+	return deadline_of(d, DIR_IN) || deadline_of(d, DIR_OUT);
+}
+
+/*
+ * Which socket it is; 0 if it is none. Cookies are given out in turn, so the
+ * low bits are the same again after four billion sockets. A kernel or an
+ * emulator without them has inodes, which are given out in the same way.
+ */
+static uint32_t
+which_socket(int fd)
+{
+	struct stat st = {0};
+	uint64_t cookie = 0;
+	unsigned len = sizeof cookie;
+	long err = fd_getsockopt(fd, SOL_SOCKET, COOKIE, &cookie, &len);
+
+	if (likely(!err))
+		return (uint32_t)cookie;
+	if (err == -ENOTSOCK || err == -EBADF)
+		return 0;
+	syscall6(SYS_fstat, fd, (long)&st, 0, 0, 0, 0);
+	return (uint32_t)st.st_ino;
+}
+
+/* Lock held. Is the number what the deadlines were set for? */
+static bool
+has_same_file(struct desc *d)
+{
+	if (is_socket(d))
+		return d->timer.note == which_socket(d->fd);
+	return !a_load_relaxed(&d->registered) || os_poller_has(d->fd);
+}
+
+/*
+ * Lock held. It is not what it was: a waiter tries again, on what has that
+ * number now, or is told that there is nothing. Deadlines that were set since
+ * hold; those of the old file have ended with it.
+ */
+static cold void
+repair(struct desc *d, struct glist *woken)
+{
+	bool there;
+
+	if (has_deadline(d) && !has_same_file(d))
+		desc_end_deadlines(d);
+	a_store_relaxed(&d->gen, a_load_relaxed(&d->gen) + 1);
+	desc_forget(d);
+	there = examine(d) == 0;
+	a_add_relaxed(&desc_counts.repaired, 1);
+	desc_wake(d, DIR_IN, there, woken);
+	desc_wake(d, DIR_OUT, there, woken);
+	readable_start(d, !there, woken);
+}
+
+cold int
+desc_renew(struct desc *d)
+{
+	struct glist woken = {0};
+	int err = -EBADF;
+
+	lock_take(&d->lock);
+	if (!(a_load_relaxed(&d->refs) & CLOSING)) {
+		repair(d, &woken);
+		if (a_load_relaxed(&d->kind) != KIND_UNKNOWN)
+			err = 0;
+	}
+	lock_drop(&d->lock);
+	sched_ready_list(&woken);
+	return err;
+}
+
+/* ---- deadlines ---- */
+
+bool
+desc_deadline_holds(struct desc *d)
+{
+	struct glist woken = {0};
+	bool holds;
+
+	lock_take(&d->lock);
+	/* One that is being closed is ours until the last user has left. */
+	holds = a_load_relaxed(&d->refs) & CLOSING || has_same_file(d);
+	if (!holds)
+		repair(d, &woken);
+	lock_drop(&d->lock);
+	sched_ready_list(&woken);
+	return holds;
+}
+
+bool
+desc_expired_slow(struct desc *d, enum dir dir)
+{
+	int64_t when = deadline_of(d, dir);
+
+	return when != 0 && when <= os_now_ns() && desc_deadline_holds(d);
+}
+
+/*
+ * Lock held. The deadlines of the record are from now on those of the file
+ * that has the number: one that was set for another file is ended. False if
+ * it is nothing that can have one.
+ */
+static bool
+remember_file(struct desc *d, struct glist *woken)
+{
+	uint32_t which = is_socket(d) ? which_socket(d->fd) : 0;
+
+	if (is_socket(d) ? !which || (d->timer.note != which && has_deadline(d))
+	    : !has_same_file(d)) {
+		repair(d, woken);
+		which = is_socket(d) ? which_socket(d->fd) : 0;
+	}
+	d->timer.note = which;
+	return (uint8_t)(a_load_relaxed(&d->kind) - 1) < KIND_FILE - 1;
+}
+
+/* Who waits finds out what the new one means for it. */
+void
+desc_set_deadline(struct desc *d, unsigned dirs, int64_t when)
+{
+	struct glist woken = {0};
+
+	if (when == WEFT_NEVER)
+		when = 0;
+	else if (when <= 0)
+		when = 1;
+	lock_take(&d->lock);
+	if (when && !remember_file(d, &woken))
+		when = 0;
+	for (int dir = 0; dir < DIRS; dir++) {
+		if (!(dirs & 1u << dir))
+			continue;
+		a_store_relaxed(&d->deadline[dir], (uint64_t)when);
+		desc_wake(d, dir, true, &woken);
+		if (dir == DIR_IN)
+			readable_deadline(d, &woken);
+	}
+	lock_drop(&d->lock);
+	sched_ready_list(&woken);
+}
+
+/* ---- waiting ---- */
+
+/*
+ * Lock held. Not if it was found closed behind our back since we made it known
+ * to the poller; nor if the runtime has ended: desc_ended has been here, or
+ * finds who waits.
+ */
+static bool
+will_be_told(struct desc *d)
+{
+	return a_load_relaxed(&d->registered) && sched_is_up();
+}
+
+/* Lock held. False: it need not, or must not, *err, or nobody would tell it. */
+static bool
+may_wait(struct desc *d, enum dir dir, int64_t when, int *err)
+{
+	*err = a_load_relaxed(&d->refs) & CLOSING ? -EBADF : 0;
+	return !*err && deadline_of(d, dir) == when &&
+	    a_load_relaxed(&d->ready[dir]) & DRAINED && will_be_told(d);
+}
+
+/* The time was up: off the queue, if nobody has taken it off. */
+static int
+timed_out(struct desc *d, enum dir dir, struct waiter *w)
+{
+	lock_take(&d->lock);
+	if (w->queued)
+		waitq_remove(&d->waiters[dir], w);
+	lock_drop(&d->lock);
+	if (!w->ok)
+		return -EBADF;
+	if (!desc_deadline_holds(d))
+		return 0;
+	a_add_relaxed(&desc_counts.timeouts, 1);
+	return -ETIMEDOUT;
+}
+
+int
+desc_wait(struct desc *d, enum dir dir)
+{
+	int64_t when = deadline_of(d, dir);
+	int err = desc_register(d);
+	enum race how = RACE_CLAIMED;
+	struct sleeper s;
+	struct waiter w;
+
+	if (err)
+		return err;
+	if (unlikely(!sched_is_up()))
+		return desc_wait_alone(d, dir);
+	netpoll_hurry();
+	sleeper_init(&s);
+	waiter_init(&w, &s, d);
+	w.elem = NULL;
+	if (when)
+		sleeper_arm(&s, when);
+	lock_take(&d->lock);
+	if (may_wait(d, dir, when, &err)) {
+		waitq_push(&d->waiters[dir], &w);
+		netpoll_waits();
+		how = sleeper_sleep(&s, &d->lock,
+		    dir == DIR_IN ? WAIT_READ : WAIT_WRITE);
+		/* If the time was up somebody may just be writing it. */
+		if (how != RACE_EXPIRED)
+			err = w.ok ? 0 : -EBADF;
+	} else {
+		lock_drop(&d->lock);
+	}
+	if (when)
+		sleeper_disarm(&s);
+	return how == RACE_EXPIRED ? timed_out(d, dir, &w) : err;
+}
+
+bool
+desc_attend(struct desc *d, enum dir dir, uint32_t seen, struct waiter *w)
+{
+	bool same;
+
+	w->elem = d;
+	w->queued = false;
+	lock_take(&d->lock);
+	same = a_load_relaxed(&d->ready[dir]) == seen &&
+	    !(a_load_relaxed(&d->refs) & CLOSING) && will_be_told(d);
+	if (same) {
+		waitq_push(&d->waiters[dir], w);
+		netpoll_waits();
+	}
+	lock_drop(&d->lock);
+	return same;
+}
+
+void
+desc_desert(struct desc *d, enum dir dir, struct waiter *w)
+{
+	lock_take(&d->lock);
+	if (w->queued)
+		waitq_remove(&d->waiters[dir], w);
+	lock_drop(&d->lock);
+}
+
+/* ---- for those who watch over us ---- */
+
+static bool
+awaited(struct desc *d)
+{
+	return !waitq_empty(&d->waiters[DIR_IN]) ||
+	    !waitq_empty(&d->waiters[DIR_OUT]) ||
+	    a_load_relaxed(&d->begin) > BEGIN_CLOSED;
+}
+
+/* Mostly the same one as the last time, a listening socket say. */
+bool
+desc_awaited(void)
+{
+	static a32 hint;
+	uint32_t n = desc_numbers();
+	struct desc *d = desc_at((int)a_load_relaxed(&hint));
+
+	if (d && awaited(d))
+		return true;
+	for (uint32_t fd = 0; fd < n; fd++) {
+		d = desc_at((int)fd);
+		if (d && awaited(d)) {
+			a_store_relaxed(&hint, fd);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Goroutines never run again, and are left out of their queues. */
+static void
+end_waits(struct desc *d, void *nobody)
+{
+	lock_take(&d->lock);
+	desc_wake(d, DIR_IN, true, nobody);
+	desc_wake(d, DIR_OUT, true, nobody);
+	lock_drop(&d->lock);
+}
+
+void
+desc_ended(void)
+{
+	struct glist nobody = {0};
+
+	desc_each(end_waits, &nobody);
+}
+
+bool
+desc_verify(struct glist *woken)
+{
+	static uint32_t at;
+	uint32_t n = desc_numbers(), looks = 0;
+
+	for (; at < n; at++) {
+		struct desc *d = desc_at((int)at);
+
+		if (!d || !a_load_relaxed(&d->registered) || !awaited(d))
+			continue;
+		if (looks++ == VERIFY_MAX)
+			return true;
+		lock_take(&d->lock);
+		if (awaited(d) && a_load_relaxed(&d->registered) &&
+		    !(a_load_relaxed(&d->refs) & CLOSING) &&
+		    !os_poller_has(d->fd))
+			repair(d, woken);
+		lock_drop(&d->lock);
+	}
+	at = 0;
+	return false;
+}

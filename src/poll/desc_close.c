@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The end of a descriptor's life: it is closed, by us or behind our back. See
+ * desc.h for who gives the number back, and when.
+ */
+#include "desc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "blocking.h"
+#include "fatal.h"
+#include "fdcall.h"
+#include "hard.h"
+#include "netpoll.h"
+#include "os.h"
+#include "poller.h"
+#include "readable.h"
+#include "sched.h"
+#include "tsan_io.h"
+
+enum {				/* while the kernel closes it */
+	FEW_LOOKS = 100,
+	MANY_LOOKS = 200,
+	LOOK_NS = 50 * 1000,
+	LOOK_SLOWLY_NS = 1000 * 1000
+};
+
+void
+desc_end_deadlines(struct desc *d)
+{
+	for (int dir = 0; dir < DIRS; dir++)
+		a_store_relaxed(&d->deadline[dir], 0);
+}
+
+/* Lock held: nor what it was told. */
+static void
+forget_all(struct desc *d)
+{
+	desc_end_deadlines(d);
+	desc_forget(d);
+}
+
+/*
+ * Some microseconds, mostly. But a file may have to be written out first, far
+ * away: then others shall have the P.
+ */
+cold bool
+desc_settled(struct desc *d)
+{
+	uint32_t refs;
+
+	/* pairs with give_back */
+	for (int i = 0; (refs = a_load_acq(&d->refs)) & CLOSED; i++) {
+		if (i < FEW_LOOKS) {
+			os_thread_yield();
+			continue;
+		}
+		call_enter((const void *)(uintptr_t)desc_settled);
+		os_sleep_ns(i < MANY_LOOKS ? LOOK_NS : LOOK_SLOWLY_NS);
+		call_leave();
+	}
+	return !(refs & CLOSING);
+}
+
+/* Lock held: an old life ends. Who waits gets -EBADF. */
+static void
+end_life(struct desc *d, struct glist *woken)
+{
+	a_store_relaxed(&d->gen, a_load_relaxed(&d->gen) + 1);
+	desc_wake(d, DIR_IN, false, woken);
+	desc_wake(d, DIR_OUT, false, woken);
+	readable_start(d, true, woken);
+}
+
+/* Announced: it may take long. */
+static int
+close_file(int fd)
+{
+	int result;
+
+	call_enter((const void *)(uintptr_t)close_file);
+	result = (int)follow_close(fd);
+	call_leave();
+	return result;
+}
+
+/*
+ * Lock held. The number is not ours any more. Who has got it from the kernel
+ * while we were still closing may have said so: then this life is another one.
+ */
+static void
+give_back(struct desc *d, uint32_t gen)
+{
+	if (a_load_relaxed(&d->gen) == gen)
+		/* pairs with desc_enter and desc_settled */
+		a_add_acqrel(&d->refs, -(CLOSING | CLOSED));
+}
+
+/*
+ * CLOSED is set, by us. All is forgotten before the number is given back: the
+ * next moment it may be somebody else's. Who comes while the kernel closes it
+ * waits (see desc_settled): a call that used the old one now would go on with
+ * the new one, and a second close would hit it.
+ */
+static int
+close_number(struct desc *d)
+{
+	bool file = a_load_relaxed(&d->kind) == KIND_FILE;
+	int fd = d->fd, result;
+	uint32_t gen;
+
+	lock_take(&d->lock);
+	gen = a_load_relaxed(&d->gen);
+	forget_all(d);
+	lock_drop(&d->lock);
+	hard_pause();
+	result = file ? close_file(fd) : (int)follow_close(fd);
+	hard_pause();
+	lock_take(&d->lock);
+	give_back(d, gen);
+	lock_drop(&d->lock);
+	return result;
+}
+
+/*
+ * The last user of one that was closed. One that finds CLOSING counts itself
+ * for a moment, too, hence the mark: only one closes the number.
+ */
+cold int
+desc_last(struct desc *d)
+{
+	/* pairs with desc_leave */
+	if (!a_cas_acqrel(&d->refs, CLOSING, CLOSING | CLOSED))
+		return 0;
+	return close_number(d);
+}
+
+/* On Linux a close that is interrupted has closed. */
+static int
+closed(int result)
+{
+	return result == -EINTR ? 0 : result;
+}
+
+/*
+ * Counted. Sets CLOSING: true if it is us who does, and neither somebody else
+ * has nor it is the runtime's own.
+ */
+static bool
+claim_close(struct desc *d)
+{
+	uint32_t refs;
+
+	for (;;) {
+		refs = a_load_relaxed(&d->refs);
+		if (refs & CLOSED && desc_settled(d))
+			continue;
+		if (refs & (CLOSING | OWN))
+			return false;
+		/* relaxed: who waits looks under the lock, which is taken
+		 * next */
+		if (a_cas_relaxed(&d->refs, refs, refs | CLOSING))
+			return true;
+	}
+}
+
+int
+desc_close(int fd)
+{
+	struct glist woken = {0};
+	struct desc *d = fd < 0 ? NULL : desc_at(fd);
+	int result, last;
+
+	if (!d)
+		return closed((int)follow_close(fd));
+	a_add_acqrel(&d->refs, 1);		/* pairs with desc_leave */
+	if (!claim_close(d)) {
+		desc_leave(d);
+		return -EBADF;
+	}
+	lock_take(&d->lock);
+	end_life(d, &woken);
+	lock_drop(&d->lock);
+	if (a_load_relaxed(&d->registered))
+		os_poller_remove(fd);
+	sched_ready_list(&woken);
+	/* pairs with desc_leave: of whoever used it before */
+	if (a_cas_acqrel(&d->refs, CLOSING | 1, CLOSING | CLOSED))
+		return closed(close_number(d));
+	/* Others may be about to find out that it is none: so must we. */
+	result = fd_control(fd, F_GETFD, 0) < 0 ? -EBADF : 0;
+	/* pairs with desc_enter, and among users */
+	if (a_add_acqrel(&d->refs, -1u) != (CLOSING | 1))
+		return result;
+	last = closed(desc_last(d));
+	return result ? result : last;
+}
+
+void
+desc_fresh(int fd)
+{
+	struct glist woken = {0};
+	struct desc *d = desc_at(fd);
+
+	/* relaxed: the kernel's lock, under which it was closed and opened */
+	if (!d || likely(a_load_relaxed(&d->kind) == KIND_UNKNOWN &&
+	    !(a_load_relaxed(&d->refs) & (CLOSED | OWN))))
+		return;
+	if (a_load_relaxed(&d->refs) & OWN)
+		fatal("descriptor %d is weft's own, and the program has "
+		    "closed it", fd);
+	lock_take(&d->lock);
+	if (a_load_relaxed(&d->refs) & CLOSED)
+		give_back(d, a_load_relaxed(&d->gen));
+	else if (a_load_relaxed(&d->kind) != KIND_UNKNOWN)
+		a_add_relaxed(&desc_counts.repaired, 1);
+	end_life(d, &woken);
+	forget_all(d);
+	lock_drop(&d->lock);
+	sched_ready_list(&woken);
+}
+
+/* ---- the runtime's own ---- */
+
+int
+desc_own(int fd)
+{
+	struct desc *d = desc_at(fd);
+
+	if (!d)
+		d = desc_make(fd);
+	else
+		desc_fresh(fd);
+	if (!d)
+		return -ENOMEM;
+	/* relaxed: who comes before that is who has it by mistake */
+	a_or_relaxed(&d->refs, OWN);
+	return 0;
+}
+
+void
+desc_disown(int fd)
+{
+	a_and_relaxed(&desc_at(fd)->refs, ~OWN);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* See fdio.h. */
+#include "fdio.h"
+
+#include <time.h>
+
+#include "blocking.h"
+#include "os.h"
+#include "tsan_io.h"
+
+char follow_point;
+
+/* Which calls are slow is learnt by address: each kind by its own. */
+long
+fdio_blocking(fdio_try *fn, struct desc *d, void *arg)
+{
+	long result;
+
+	call_enter((const void *)(uintptr_t)fn);
+	result = fn(d, arg);
+	call_leave();
+	return result;
+}
+
+bool
+fdio_ready_now(struct desc *d, enum dir dir)
+{
+	struct pollfd p = { .fd = d->fd,
+	    .events = dir == DIR_IN ? POLLIN : POLLOUT };
+
+	return fd_poll_now(&p, 1) != 0;
+}
+
+/* ---- errors that nobody was told ---- */
+
+/* Neither end of it can send any more. */
+static bool
+is_dead(struct desc *d)
+{
+	struct pollfd p = { .fd = d->fd };
+
+	return fd_poll_now(&p, 1) == 1 && p.revents & POLLHUP;
+}
+
+/* -ETIMEDOUT is also what we say of a deadline. */
+cold void
+fdio_keep(struct desc *d, enum dir dir, long err)
+{
+	if (a_load_relaxed(&d->kind) > KIND_SOCKET)
+		return;
+	switch (err) {
+	case -ETIMEDOUT:
+		if (desc_expired(d, dir))
+			return;
+		break;
+	case -ECONNRESET: case -ECONNABORTED: case -EHOSTUNREACH:
+	case -ENETUNREACH: case -EHOSTDOWN: case -ENETDOWN:
+		break;
+	default:
+		return;
+	}
+	if (is_dead(d))
+		a_store_relaxed(&d->error, (uint8_t)-err);
+}
+
+cold long
+fdio_kept(struct desc *d, long n)
+{
+	uint8_t err = a_load_relaxed(&d->error);
+
+	/* relaxed: it is only a number; one of those who come is told */
+	return err && a_cas_relaxed(&d->error, err, 0) ? -err : n;
+}
+
+/* ---- waiting alone ---- */
+
+/* A thread while no runtime is there that would tell it. */
+cold int
+desc_wait_alone(struct desc *d, enum dir dir)
+{
+	struct pollfd p = { .fd = d->fd,
+	    .events = dir == DIR_IN ? POLLIN : POLLOUT };
+	int64_t when = (int64_t)a_load_relaxed(&d->deadline[dir]);
+	long n;
+
+	do {
+		int64_t left = when ? os_left_ns(when) : 0;
+		struct timespec ts = { left / 1000000000, left % 1000000000 };
+
+		n = syscall6(SYS_ppoll, (long)&p, 1, when ? (long)&ts : 0, 0,
+		    0, 0);
+	} while (n == -EINTR);
+	if (n == 0)
+		return desc_deadline_holds(d) ? -ETIMEDOUT : 0;
+	a_and_relaxed(&d->ready[dir], ~(uint32_t)DRAINED);
+	return n < 0 ? (int)n : p.revents & POLLNVAL ? -EBADF : 0;
+}

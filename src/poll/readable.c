@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goroutines that begin when a descriptor is readable. Until then such a one
+ * is WAITING, has no stack, and hangs in `begin` of the descriptor:
+ *
+ *	         when_claim              when_attach
+ *	NULL -----------------> CLAIMED --------------> a goroutine
+ *	  ^                      |   |                     |
+ *	  +----------------------+   | desc_close          | event, close, the
+ *	  |  when_drop               v                     | deadline: whoever
+ *	  +------------------------ CLOSED                 | takes it starts it
+ *	  |  when_attach: starts at once                   |
+ *	  +------------------------------------------------+
+ *
+ * All under the descriptor's lock, as events are, but for the deadline: its
+ * timer's function runs under the lock of a heap, so it only takes the
+ * goroutine, by compare and swap. Who takes it under the descriptor's lock
+ * stops the timer, too; so that is idle when the next one is attached.
+ *
+ * A claim counts as a call until it is attached or dropped: else the number
+ * could be closed and somebody else's, who would find it taken.
+ */
+#include "readable.h"
+
+#include <errno.h>
+#include <poll.h>
+
+#include "desc.h"
+#include "expire.h"
+#include "fdcall.h"
+#include "netpoll.h"
+#include "sched.h"
+
+static struct desc *
+desc_of(struct timer *t)
+{
+	return container_of(t, struct desc, timer);
+}
+
+/* Takes it, if there is one. */
+static struct g *
+take(struct desc *d)
+{
+	struct g *gp = a_load_relaxed(&d->begin);
+
+	/* pairs with when_attach */
+	if (gp > BEGIN_CLOSED && a_cas_acq(&d->begin, gp, NULL))
+		return gp;
+	return NULL;
+}
+
+void
+readable_expire(struct timer *t, int64_t now, struct glist *woken)
+{
+	struct g *gp = take(desc_of(t));
+
+	(void)now;
+	if (gp)
+		glist_push(woken, gp);
+}
+
+void
+readable_start(struct desc *d, bool closed, struct glist *woken)
+{
+	struct g *gp;
+
+	if (likely(!a_load_relaxed(&d->begin)))
+		return;
+	if (closed)
+		a_cas_relaxed(&d->begin, BEGIN_CLAIMED, BEGIN_CLOSED);
+	gp = take(d);
+	if (!gp)
+		return;
+	timer_stop(&d->timer);
+	glist_push(woken, gp);
+}
+
+/* If there is no memory for a timer it begins now, and waits by itself. */
+void
+readable_deadline(struct desc *d, struct glist *woken)
+{
+	int64_t when = (int64_t)a_load_relaxed(&d->deadline[DIR_IN]);
+
+	if (a_load_relaxed(&d->begin) <= BEGIN_CLOSED)
+		return;
+	timer_stop(&d->timer);
+	if (when && alarm_try_set(&d->timer, when) != 0)
+		readable_start(d, false, woken);
+}
+
+/* ---- for spawn.c ---- */
+
+static int
+claim(struct desc *d)
+{
+	int err = 0;
+
+	lock_take(&d->lock);
+	if (a_load_relaxed(&d->refs) & CLOSING)
+		err = -EBADF;
+	else if (!a_cas_relaxed(&d->begin, NULL, BEGIN_CLAIMED))
+		err = -EBUSY;
+	lock_drop(&d->lock);
+	return err;
+}
+
+/* 0: it is counted, too. */
+int
+when_claim(int fd)
+{
+	struct desc *d;
+	int err = desc_enter(fd, &d);
+
+	if (err)
+		return err;
+	if (a_load_relaxed(&d->kind) == KIND_FILE)
+		err = -EPERM;
+	else if (!(err = desc_register(d)))
+		err = claim(d);
+	if (err)
+		desc_leave(d);
+	return err;
+}
+
+void
+when_drop(int fd)
+{
+	struct desc *d = desc_at(fd);
+
+	a_store_relaxed(&d->begin, NULL);
+	desc_leave(d);
+}
+
+/* Is there anything to read? If not, an event will say so. Lock held. */
+static bool
+readable_now(struct desc *d)
+{
+	struct pollfd p = { .fd = d->fd, .events = POLLIN };
+	uint32_t seen;
+
+	while (desc_try(d, DIR_IN, &seen)) {
+		if (fd_poll_now(&p, 1) != 0)
+			return true;
+		desc_drained(d, DIR_IN, seen);
+	}
+	return false;
+}
+
+void
+when_attach(int fd, struct g *gp)
+{
+	struct glist woken = {0};
+	struct desc *d = desc_at(fd);
+	bool last;
+
+	lock_take(&d->lock);
+	/* Before it can run: it may close the number, and want it gone. Who
+	 * closes it now needs the lock first.
+	 * pairs with desc_enter, and among users */
+	last = a_add_acqrel(&d->refs, -1u) == (CLOSING | 1);
+	/* pairs with take */
+	if (!a_cas_rel(&d->begin, BEGIN_CLAIMED, gp)) {
+		a_store_relaxed(&d->begin, NULL);
+		glist_push(&woken, gp);
+	} else if (!a_load_relaxed(&d->registered) || readable_now(d)) {
+		/* Or it was found closed behind our back since it was claimed,
+		 * and what has its number now is not known to the poller. */
+		readable_start(d, false, &woken);
+	} else {
+		netpoll_waits();
+		readable_deadline(d, &woken);
+	}
+	lock_drop(&d->lock);
+	sched_ready_list(&woken);
+	if (last)
+		desc_last(d);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Goroutines that begin when a descriptor is readable. See readable.c. */
+#ifndef READABLE_H
+#define READABLE_H
+
+#include "desc.h"
+
+/*
+ * Goroutines that begin when a descriptor is readable.
+ * claim: 0 or -errno; then, maybe on another thread, either attach gives it a
+ * WAITING one, or drop undoes it. No lock held.
+ */
+int when_claim(int fd);
+void when_attach(int fd, struct g *gp);
+void when_drop(int fd);
+
+/* ---- the descriptor's lock held ---- */
+
+/* Takes the goroutine that waits to begin, if there is one. */
+void readable_start(struct desc *d, bool closed, struct glist *woken);
+/* The deadline has changed. */
+void readable_deadline(struct desc *d, struct glist *woken);
+/* Of the timer in a record. */
+void readable_expire(struct timer *t, int64_t now, struct glist *woken);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls that may block their thread, announced by the goroutine.
+ *
+ * Mostly such a call returns soon, so its M keeps its P, and only says where
+ * it is (m->in_call): the monitor takes the P without looking at the thread if
+ * others wait for it at its second look, 20 us later or more.
+ *
+ * A call that took so long the last times is expected to do so again: its M
+ * gives the P away before it begins. Which calls those are is remembered by
+ * the address of the function, or of the place that announced it, in a small
+ * table; two calls that share an entry at worst cost each other some
+ * microseconds. An entry is set when a call loses its P, and decays when a call
+ * that gave it up was quick after all.
+ *
+ * Back from the call, a goroutine whose P is gone takes an idle one, its old
+ * one if it can, or else queues behind all others, and its M rests.
+ */
+#include "blocking.h"
+
+#include "fatal.h"
+#include "insn.h"
+#include "monitor.h"
+#include "pin.h"
+#include "sched.h"
+#include "unwinder.h"
+
+enum {
+	KEYS = 256,
+	KNOWN_SLOW = 4,		/* quick calls that it takes to forget */
+	QUICK_FEW_US = 8	/* some 20 us, in which a P stays with an M */
+};
+
+static a8 slow_calls[KEYS];
+
+static uint32_t
+key_of(const void *address)
+{
+	return (uint32_t)((uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15) >>
+	    56);
+}
+
+/* The P was taken, or given up: what does that say of the next time? */
+static void
+learn(struct m *mp)
+{
+	a8 *slow = &slow_calls[a_load_relaxed(&mp->call_key)];
+	uint8_t n = a_load_relaxed(slow);
+
+	if (!mp->call_start || cpu_cycles() - mp->call_start >
+	    QUICK_FEW_US * cpu_cycles_few_us())
+		n = KNOWN_SLOW;
+	else if (n)
+		n--;
+	a_store_relaxed(slow, n);
+}
+
+/*
+ * It will take long: the P goes to an M that needs it. If there is none, the P
+ * stays: the monitor takes it when one has been made. Inside.
+ */
+static cold void
+give_up(struct m *mp)
+{
+	bool idle, want;
+	struct p *pp;
+
+	lock_take(&sched.lock);
+	idle = sched.n_idle_m > 0;
+	want = !idle && m_to_be_had();
+	if (idle)
+		loose_count(OFF_CALL);
+	lock_drop(&sched.lock);
+	if (want)
+		m_want();
+	if (!idle)
+		return;
+	pp = m_release(mp);
+	mp->old_p = pp;
+	mp->off = OFF_CALL;
+	mp->call_start = cpu_cycles();
+	p_hand_off(pp);
+}
+
+/* Does anybody wait for this P? A guess: it may not be ours any more. */
+static bool
+others_wait(struct p *pp)
+{
+	return pp && (!runq_empty(&pp->q) || globq_len(&sched.globq));
+}
+
+void
+call_was_slow(struct m *mp)
+{
+	uint32_t key = a_load_relaxed(&mp->call_key);
+
+	a_store_relaxed(&slow_calls[key], KNOWN_SLOW);
+}
+
+static always_inline void
+enter(struct m *mp, const void *address)
+{
+	uint32_t key = key_of(address);
+
+	g_set(m_g(mp), G_RUNNING, G_CALL);
+	a_store_relaxed(&mp->call_key, key);
+	mp->call_start = 0;
+	a_bump(&mp->calls, 1);
+	a_store_relaxed(&mp->in_call, 1);
+	if (unlikely(a_load_relaxed(&slow_calls[key]) != 0)) {
+		rt_enter(mp);
+		if (m_p(mp))
+			give_up(mp);
+		rt_leave_out(mp);
+	} else if (a_load_relaxed(&sysmon.slow) && others_wait(m_p(mp))) {
+		sysmon_hint();
+	}
+}
+
+/* Inside. The P is gone, or others shall run. Returns inside, with a P. */
+static cold void
+come_back(struct m *mp)
+{
+	a_store_relaxed(&mp->asked, 0);
+	if (!m_p(mp)) {
+		learn(mp);
+		if (loose_take_p(mp))
+			return;
+	}
+	if (mp->pinned)
+		pin_step_back(mp);
+	else
+		sched_step_back();
+}
+
+static always_inline void
+leave(struct m *mp)
+{
+	rt_enter(mp);
+	a_store_relaxed(&mp->in_call, 0);
+	g_set(m_g(mp), G_CALL, G_RUNNING);
+	if (unlikely(!m_p(mp) || a_load_relaxed(&mp->asked))) {
+		come_back(mp);
+		mp = m_self();
+	}
+	rt_leave_out(mp);
+}
+
+unwinder_answer call_thrown(UNWINDER_ASKS);
+
+/*
+ * fn has thrown an exception, which needs a P where it is caught. (In the
+ * child of a fork in fn there is none.)
+ */
+unwinder_answer
+call_thrown(UNWINDER_ASKS)
+{
+	struct m *mp = m_self();
+
+	(void)version, (void)language, (void)exception, (void)frame;
+	if (unwinder_leaves(actions) && mp && m_g(mp) &&
+	    a_load_relaxed(&mp->in_call))
+		leave(mp);
+	return UNWINDER_GO_ON;
+}
+
+public void *
+weft_blocking(void *(*fn)(void *arg), void *arg)
+{
+	struct m *mp = m_self();
+	void *result;
+
+	if (!fn)
+		fatal("weft_blocking: null function");
+	if (unlikely(!mp || !m_g(mp)))
+		return fn(arg);
+	enter(mp, (const void *)(uintptr_t)fn);
+	unwinder_asks(call_thrown);
+	result = fn(arg);
+	if (likely(m_self() != NULL))	/* not the child of a fork in fn */
+		leave(mp);
+	return result;
+}
+
+void
+call_enter(const void *address)
+{
+	struct m *mp = m_self();
+
+	if (mp && m_g(mp))
+		enter(mp, address);
+}
+
+void
+call_leave(void)
+{
+	struct m *mp = m_self();
+
+	if (mp && m_g(mp))
+		leave(mp);
+}
+
+public void
+weft_blocking_enter(void)
+{
+	call_enter(__builtin_return_address(0));
+}
+
+public void
+weft_blocking_leave(void)
+{
+	call_leave();
+}

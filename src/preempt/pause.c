@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A goroutine that cannot be moved to another thread is paused with the thread
+ * that it runs on: the handler of the preemption signal gives the P to another
+ * M and sleeps, right there, until its M has a P again. Nothing need be known
+ * about the code that was interrupted: it is what the kernel does when it
+ * takes the CPU away. So at most as many threads compute as there are Ps.
+ *
+ * A paused goroutine is RUNNABLE, in the global queue like one that was
+ * preempted, and bound to its M like one that is pinned (pin.c): an M that
+ * finds it there hands its own P over. Its M is on the list of paused ones.
+ *
+ *	          the handler, under sched.lock
+ *	running -------------------------------> paused
+ *	   ^                                       |
+ *	   +---------------------------------------+
+ *	   |  the M itself, woken with a P (hand_over, p_hand_off, idle_wake)
+ *	   |
+ *	   +-- without a P, as a loose one: the runtime has ended (pause_end)
+ *
+ * On entry of the handler the M is outside, on exit, too. In between it is
+ * inside, so its P is not taken; the P leaves with the pause, in one step
+ * under the lock.
+ *
+ * What could go wrong, and why it does not (models/pause.pml):
+ *
+ *   - The thread may hold a lock of libc, of malloc, or of the loader. It is
+ *     not paused in their code (elf/critical.h), but a constructor that dlopen
+ *     calls, or code between flockfile and funlockfile, is elsewhere. So the
+ *     way by which a paused goroutine gets a P needs no such lock: neither the
+ *     monitor, nor this handler, nor an M between two goroutines makes threads
+ *     or calls malloc (m.h). A goroutine that waits for such a lock sleeps in
+ *     the kernel and loses its P.
+ *   - It may be in the middle of this library's code, outside of the brackets:
+ *     not there. Or in a signal handler of the program's that interrupted us:
+ *     locks that we hold are counted (os/lock.h), and the goroutine must be
+ *     RUNNING.
+ *   - There may be no M to go on with the P. Then it is not paused.
+ *   - All threads may be paused, at the limit of their number. So twice as
+ *     many as there are Ps are left out: for those that compute meanwhile, and
+ *     for goroutines that can be moved. Urgent ones may use these. At the limit
+ *     those that are paused take turns among themselves. (If as many goroutines
+ *     loop in such code as there may be threads, others wait for ever.)
+ *   - A thread with a real-time policy would have a lower one of ours wait.
+ *     It is not paused.
+ *
+ * Only raw system calls are made here: no function of libc is safe.
+ */
+#include "pause.h"
+
+#include "critical.h"
+#include "expire.h"
+#include "fatal.h"
+#include "hard.h"
+#include "idle.h"
+#include "next.h"
+#include "pin.h"
+#include "preempt.h"
+#include "preempt_stats.h"
+#include "sched.h"
+#include "text.h"
+#include "world.h"
+
+/* Written at boot, then constant. */
+static struct {
+	bool on;
+	struct critical critical;
+} config;
+
+void
+pause_init(bool on)
+{
+	config.on = on;
+	if (on)
+		critical_find(&config.critical);
+}
+
+const char *
+pause_impossible(void)
+{
+	return config.on ? config.critical.all : "it is switched off";
+}
+
+bool
+pause_possible(void)
+{
+	return !pause_impossible();
+}
+
+/* ---- in the handler: inside ---- */
+
+/* Is there a reason not to pause it here and now? -1 if there is none. */
+static int
+objection(struct m *mp, uintptr_t pc)
+{
+	if (!config.on)
+		return WEFT_TAKEN_OFF;
+	if (self()->locks || text_is_ours(pc) ||
+	    a_load_relaxed(&m_g(mp)->state) != G_RUNNING)
+		return WEFT_TAKEN_RUNTIME;
+	if (critical_has(&config.critical, pc))
+		return WEFT_TAKEN_LIBC;
+	if (without_preemption(m_g(mp)) || a_load_relaxed(&mp->in_call))
+		return WEFT_TAKEN_REGION;
+	return os_thread_realtime() ? WEFT_TAKEN_REALTIME : -1;
+}
+
+/*
+ * sched.lock held: the M that gets P pp. The one whose goroutine is first in
+ * the global queue, if it is paused and pp has none of its own; else one that
+ * searches. If there is none, or if too many threads are paused, another one
+ * that is paused, wherever it stands; NULL if none is.
+ */
+static struct m *
+successor(struct p *pp)
+{
+	uint32_t kept = 2 * a_load_relaxed(&sched.procs);
+	struct m *mp = NULL;
+
+	if (pin_is_first() && runq_empty(&pp->q))
+		return pin_take_any();
+	if (a_load_relaxed(&sched.n_paused) + kept <= sched.max_m ||
+	    globq_urgent(&sched.globq))
+		mp = m_idle_get();
+	/* Those of its own and those of the global queue by turns. */
+	pp->fair.flip = !pp->fair.flip;
+	if (pp->fair.flip)
+		pp->fair.global_at = 0;
+	else
+		fair_done(pp);
+	return mp ? mp : pin_take_any();
+}
+
+/* sched.lock held: queues the goroutine, bound to its M. */
+static void
+queue(struct m *mp)
+{
+	struct g *gp = m_g(mp);
+
+	pin_bind(mp, gp);
+	a_or_relaxed(&gp->hold, HOLD_PAUSED);
+	g_set(gp, G_RUNNING, G_RUNNABLE);
+	globq_put_one(&sched.globq, gp);
+	loose_uncount(mp);
+	list_push(&sched.paused, &mp->paused);
+	a_add_relaxed(&sched.n_paused, 1);
+	/* The signal is dealt with. */
+	a_store_relaxed(&mp->asked, 0);
+	a_store_rel(&mp->verdict, VERDICT_IDLE);	/* pairs with judge */
+}
+
+/*
+ * Leaves the P to another M. False if that is not possible; else *to gets it,
+ * or, if that is NULL, the world stops, or there was none to leave.
+ */
+static bool
+step_down(struct m *mp, struct p **pp, struct m **to, bool *last)
+{
+	uint32_t stopping;
+	bool want, can;
+
+	*pp = m_p(mp);
+	*to = NULL;
+	*last = false;
+	lock_take(&sched.lock);
+	stopping = a_load_relaxed(&sched.stopping);
+	can = !(stopping & STOP_ENDED) &&
+	    (!*pp || stopping || (*to = successor(*pp)));
+	/* Those that are paused would pass the P round among themselves, and
+	 * leave none for those that need an M. */
+	want = !sched.n_idle_m && !sched.n_making && m_to_be_had();
+	if (can && *pp) {
+		m_release(mp);
+		*last = stopping && world_stopped(*pp);
+	}
+	if (can)
+		queue(mp);
+	lock_drop(&sched.lock);
+	if (want)
+		m_want();
+	return can;
+}
+
+/*
+ * Under the lock under which pause_end pokes: an M that was still poked then,
+ * for another reason, looks here after that.
+ */
+static bool
+has_ended(void)
+{
+	bool ended;
+
+	lock_take(&sched.lock);
+	ended = a_load_relaxed(&sched.stopping) & STOP_ENDED;
+	lock_drop(&sched.lock);
+	return ended;
+}
+
+/* Until the M is given a P. False if the runtime has ended. */
+static bool
+sleep(struct m *mp)
+{
+	while (note_wait(&mp->note, FOREVER) != NOTE_WOKEN)
+		if (has_ended())
+			return false;
+	return true;
+}
+
+/* It runs again: with its P, or loose, since there are no turns any more. */
+static void
+resume(struct m *mp, bool with_p)
+{
+	struct g *gp = m_g(mp);
+
+	lock_take(&sched.lock);
+	list_remove(&mp->paused);
+	a_add_relaxed(&sched.n_paused, -1u);
+	if (!with_p) {
+		loose_count(OFF_LOOSE);
+		mp->off = OFF_LOOSE;
+	}
+	lock_drop(&sched.lock);
+	if (with_p) {
+		note_clear(&mp->note);
+		m_pulled(mp);
+		m_acquire(mp, mp->nextp);
+		mp->nextp = NULL;
+		a_bump(&m_p(mp)->stats.switches, 1);
+	}
+	a_and_relaxed(&gp->hold, (uint8_t)~HOLD_PAUSED);
+	g_set(gp, G_RUNNABLE, G_RUNNING);
+	/* At the end another M may have taken it from the queue, and must
+	 * still find that it is bound. */
+	if (with_p)
+		pin_unbind(mp, gp);
+	a_store_relaxed(&mp->unmovable, true);
+}
+
+int
+pause_here(struct m *mp, uintptr_t pc, int why)
+{
+	int not = objection(mp, pc);
+	struct p *pp;
+	struct m *to;
+	bool last;
+
+	if (not >= 0)
+		return not;
+	if (!step_down(mp, &pp, &to, &last))
+		return WEFT_TAKEN_NO_THREAD;
+	stall_count(&stalls.pauses);
+	stall_count(&stalls.paused[why]);
+	hard_pause();
+	if (last)
+		note_wake(&sched.stop_note);
+	if (to) {
+		m_pull(to);
+		m_start(to, pp, false);
+	}
+	idle_wake();		/* one more is queued: see idle.c */
+	/* The P may have been the last in use that looked at timers. */
+	alarm_announce(alarm_next());
+	alarm_want_watcher();
+	resume(mp, sleep(mp));
+	return -1;
+}
+
+/* ---- the end ---- */
+
+void
+pause_end(void)
+{
+	lock_take(&sched.lock);
+	list_each(it, &sched.paused)
+		note_poke(&container_of(it, struct m, paused)->note);
+	lock_drop(&sched.lock);
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goroutines that stay on one thread, and others that must be looked at twice
+ * before they run.
+ *
+ * A pinned goroutine has HOLD_PIN set and its M in its stack's header; the M
+ * has it in `pinned` and runs no other: its P is `solo`, so that nobody is
+ * switched to directly, and on g0 the M does not search. When the goroutine
+ * waits, its M hands the P on and sleeps on its own note, on no list. When the
+ * goroutine's turn comes on some other P, that M finds the hold, gives its own
+ * P to the goroutine's M, wakes it, and rests: one thread is woken for each
+ * change, not two.
+ *
+ * A goroutine without a P that makes a call is pinned for as long as it waits
+ * for one (pin_step_back): who holds a pthread lock across a call that need
+ * not wait finds itself on the same thread.
+ */
+#include "pin.h"
+
+#include "deadlock.h"
+#include "expire.h"
+#include "fatal.h"
+#include "hard.h"
+#include "idle.h"
+#include "insn.h"
+#include "monitor.h"
+#include "sched.h"
+
+/* ---- on g0 ---- */
+
+struct g *
+pin_wait(struct m *mp)
+{
+	struct p *pp;
+
+	/* Then its P, if any, is for the end of its thread to hand on. */
+	if (mp->ends)
+		return NULL;
+	if (a_load_relaxed(&sched.stopping) & STOP_ENDED)
+		m_halt();
+	pp = m_p(mp) ? m_release(mp) : NULL;
+	lock_take(&sched.lock);
+	loose_uncount(mp);
+	lock_drop(&sched.lock);
+	if (pp)
+		p_hand_off(pp);
+	if (a_load_relaxed(&sched.n_idle_p) == a_load_relaxed(&sched.procs))
+		mp->doubts = deadlock_check() ? DOUBTS : 0;
+	m_sleep(mp);
+	return mp->pinned;
+}
+
+/*
+ * P pp goes to an M that runs one goroutine only, maybe for a whole slice. What
+ * was woken here must not wait for that: other Ps take it, or it comes first
+ * when that goroutine is stopped. (Newborns stay: there may be thousands, and
+ * a thief takes them in the right order.)
+ */
+static void
+send_away(struct p *pp)
+{
+	struct glist l = {0};
+
+	runq_drain_woken(&pp->q, &l);
+	if (!l.n)
+		return;
+	lock_take(&sched.lock);
+	globq_put_urgent(&sched.globq, &l);
+	lock_drop(&sched.lock);
+	idle_wake();
+	sysmon_hint();
+}
+
+/* gp belongs to another M: that gets our P. */
+static void
+hand_over(struct m *mp, struct m *to)
+{
+	struct p *pp = m_p(mp);
+
+	send_away(pp);
+	m_release(mp);
+	if (to->paused.next)
+		m_pull(to);
+	to->nextp = pp;
+	to->nextspin = false;
+	note_wake(&to->note);
+}
+
+/*
+ * The monitor gives pages of its stack back just now: that takes some
+ * microseconds. Then what it noted is no longer true. The step that says so
+ * may come after its claim, though the look before did not: then it has not
+ * heard of us, and we wait once more. (If it comes before, the claim finds
+ * nothing noted, and is none.)
+ */
+static void
+warm_up(struct g *gp)
+{
+	uint8_t noted = HOLD_SEEN | HOLD_COOLED;
+
+	do {
+		/* both pair with unclaim: its work on the stack is done */
+		while (a_load_acq(&gp->hold) & HOLD_CLAIM)
+			os_thread_yield();
+		hard_pause();
+	} while (a_and_acqrel(&gp->hold, (uint8_t)~noted) & HOLD_CLAIM);
+}
+
+bool
+hold_resolve(struct m *mp, struct g *gp)
+{
+	struct m *to;
+
+	warm_up(gp);
+	if (!(a_load_relaxed(&gp->hold) & HOLD_PIN))
+		return true;
+	to = g_stack(gp)->pin;
+	if (to == mp)
+		return true;
+	hand_over(mp, to);
+	return false;
+}
+
+static bool
+is_bound(struct g *gp)
+{
+	return gp && a_load_relaxed(&gp->hold) & HOLD_PIN;
+}
+
+bool
+pin_is_first(void)
+{
+	check(lock_held(&sched.lock));
+	return is_bound(globq_peek(&sched.globq));
+}
+
+/*
+ * Wherever it stands: without an idle M, those before it cannot run. The walk
+ * is as long as the queue, so it is made only if there is any.
+ */
+static struct g *
+first_bound(void)
+{
+	check(lock_held(&sched.lock));
+	if (!a_load_relaxed(&sched.n_bound))
+		return NULL;
+	return globq_find(&sched.globq, is_bound);
+}
+
+bool
+pin_is_any(void)
+{
+	return first_bound() != NULL;
+}
+
+struct m *
+pin_take_any(void)
+{
+	struct g *gp = first_bound();
+
+	if (!gp)
+		return NULL;
+	globq_remove(&sched.globq, gp);
+	return g_stack(gp)->pin;
+}
+
+/* ---- on the goroutine: inside ---- */
+
+static void
+bind(struct m *mp, struct g *gp)
+{
+	g_stack(gp)->pin = mp;
+	a_add_relaxed(&sched.n_bound, 1);
+	a_or_relaxed(&gp->hold, HOLD_PIN);
+	mp->pinned = gp;
+	if (m_p(mp)) {
+		m_p(mp)->solo = true;
+		m_p(mp)->fair.global_at = 0;
+	}
+}
+
+static void
+unbind(struct m *mp, struct g *gp)
+{
+	a_and_relaxed(&gp->hold, (uint8_t)~HOLD_PIN);
+	a_add_relaxed(&sched.n_bound, -1u);
+	mp->pinned = NULL;
+	if (m_p(mp))
+		m_p(mp)->solo = false;
+}
+
+void
+pin_bind(struct m *mp, struct g *gp)
+{
+	if (!gp->pins)
+		bind(mp, gp);
+}
+
+void
+pin_unbind(struct m *mp, struct g *gp)
+{
+	if (!gp->pins)
+		unbind(mp, gp);
+}
+
+void
+pin_step_back(struct m *mp)
+{
+	struct g *gp = m_g(mp);
+
+	pin_bind(mp, gp);
+	sched_step_back();
+	pin_unbind(mp, gp);
+}
+
+bool
+pin_end(struct m *mp, struct g *gp)
+{
+	if (!gp->pins)
+		return false;
+	gp->pins = 0;
+	a_and_relaxed(&gp->hold, (uint8_t)~HOLD_PIN);
+	a_add_relaxed(&sched.n_bound, -1u);
+	check(mp->pinned == gp);
+	return true;
+}
+
+public void
+weft_pin(void)
+{
+	struct m *mp = m_self();
+	struct g *gp = mp ? m_g(mp) : NULL;
+
+	if (!gp)
+		return;
+	rt_enter(mp);
+	if (gp->pins == UINT8_MAX)
+		fatal("weft_pin: more than %d deep", UINT8_MAX);
+	if (gp->pins++ == 0)
+		bind(mp, gp);
+	rt_leave_out(mp);
+}
+
+public void
+weft_unpin(void)
+{
+	struct m *mp = m_self();
+	struct g *gp = mp ? m_g(mp) : NULL;
+
+	if (!gp)
+		return;
+	rt_enter(mp);
+	if (gp->pins == 0)
+		fatal("weft_unpin: the goroutine is not pinned");
+	if (--gp->pins == 0)
+		unbind(mp, gp);
+	rt_leave_out(mp);
+}

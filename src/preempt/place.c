@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where goroutines sleep without having said so.
+ *
+ * The monitor notices that a thread sleeps in the kernel outside of this
+ * library, and takes its P. That takes some ten microseconds, and on a single
+ * P each sleeper costs it anew. But programs do the same again and again: a
+ * handler takes a connection from a channel and asks the database. So places
+ * are learned: if the goroutine was found asleep, twice running, after a call
+ * of this library returned to address A, then the next goroutine that returns
+ * to A is expected to sleep. It gives up its P at once, as in an announced call
+ * (blocking.c), and goes on without one. A goroutine that begins counts as one that
+ * returned to its function.
+ *
+ * A call that did not wait when its place was learned gives the P up where it
+ * begins: without one it works as on a plain thread. One that waits gives it
+ * up when it goes on.
+ *
+ * Addresses are kept as keys of a small table; two that share a key at worst
+ * cost each other a hand-off. An entry grows when a goroutine is found asleep,
+ * or was away for long, and decays when it was away for a moment only; if it
+ * computed, it is forgotten at once.
+ *
+ * All of it happens only while the monitor finds sleepers, or did within the
+ * last second (ATTEND_SLEEPERS): other programs pay for one look at a word that
+ * does not change.
+ */
+#include "place.h"
+
+#include "insn.h"
+#include "retake.h"
+
+enum {
+	KEYS = 256,
+	EXPECTED = 2,		/* found asleep so often: expected */
+	MOST = 6,
+	QUICK_FEW_US = 8	/* some 20 us, in which a P stays with an M */
+};
+
+/* any thread, atomic: guesses */
+static struct {
+	a8 slept;		/* 0..MOST */
+	a8 waits;		/* the call waited, the last time */
+} places[KEYS];
+
+/* Never 0, which is none. */
+static uint8_t
+key_of(const void *address)
+{
+	uint64_t hash = (uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15);
+
+	return (uint8_t)(hash >> 56 ? hash >> 56 : 1);
+}
+
+static bool
+expected(uint8_t key)
+{
+	return key && a_load_relaxed(&places[key].slept) >= EXPECTED;
+}
+
+/* ---- the goroutine ---- */
+
+/* Inside. If no M is idle, the P stays: the monitor sees to it. */
+static cold void
+give_up(struct m *mp, uint8_t key)
+{
+	struct p *pp = m_p(mp);
+	bool idle, want;
+
+	lock_take(&sched.lock);
+	idle = sched.n_idle_m > 0;
+	want = !idle && m_to_be_had();
+	if (idle)
+		loose_count(OFF_ASLEEP);
+	lock_drop(&sched.lock);
+	if (want)
+		m_want();
+	if (!idle)
+		return;
+	m_release(mp);
+	mp->old_p = pp;
+	mp->off = OFF_ASLEEP;
+	mp->call_start = cpu_cycles();
+	a_store_relaxed(&mp->away, key);
+	p_hand_off(pp);
+}
+
+void
+place_enter(struct m *mp, const void *address)
+{
+	struct g *gp = m_g(mp);
+	uint8_t key = key_of(address);
+
+	a_store_relaxed(&gp->place, key);
+	a_store_relaxed(&gp->waited, false);
+	if (!expected(key) || a_load_relaxed(&places[key].waits))
+		return;
+	rt_enter(mp);
+	if (m_p(mp))
+		give_up(mp, key);
+	rt_leave_out(mp);
+}
+
+void
+place_resumed(struct m *mp)
+{
+	struct g *gp = m_g(mp);
+	uint8_t key = a_load_relaxed(&gp->place);
+
+	a_store_relaxed(&gp->waited, true);
+	if (!expected(key))
+		return;
+	a_store_relaxed(&places[key].waits, 1);
+	if (m_p(mp))
+		give_up(mp, key);
+}
+
+void
+place_yielded(struct m *mp, const void *address)
+{
+	a_store_relaxed(&m_g(mp)->place, key_of(address));
+	place_resumed(mp);
+}
+
+void
+place_begun(struct m *mp, struct g *gp)
+{
+	place_yielded(mp, (const void *)(uintptr_t)gp->fn);
+}
+
+void
+place_back(struct m *mp)
+{
+	uint8_t key = (uint8_t)a_load_relaxed(&mp->away);
+	bool quick = cpu_cycles() - mp->call_start <
+	    QUICK_FEW_US * cpu_cycles_few_us();
+	uint8_t n = a_load_relaxed(&places[key].slept);
+
+	a_store_relaxed(&mp->away, 0);
+	if (!quick)
+		n = MOST;
+	else if (n)
+		n--;
+	a_store_relaxed(&places[key].slept, n);
+}
+
+/* ---- the monitor ---- */
+
+void
+place_slept(struct m *mp)
+{
+	struct g *gp = m_g(mp);
+	uint8_t key = gp ? a_load_relaxed(&gp->place) : 0;
+	uint8_t n = a_load_relaxed(&places[key].slept);
+
+	if (!key)
+		return;
+	if (n < MOST)
+		a_store_relaxed(&places[key].slept, n + 1);
+	if (!a_load_relaxed(&gp->waited))
+		a_store_relaxed(&places[key].waits, 0);
+}
+
+void
+place_computed(struct m *mp)
+{
+	uint32_t key = a_load_relaxed(&mp->away);
+
+	if (key)
+		a_store_relaxed(&places[key].slept, 0);
+}

@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stopping a goroutine that computes: it is asked to, or a signal does it.
+ *
+ * The signal's handler runs on the M's signal stack and looks at where the
+ * goroutine was interrupted. It preempts only if all of this holds:
+ *
+ *   1. the M is outside of the runtime; the goroutine is neither pinned nor in
+ *      a region without preemption nor in an announced call. (Its P may be
+ *      gone, if the signal was late: so much the better that it stops.)
+ *   2. the stack pointer is in the goroutine's stack, with room below it for
+ *      all registers: so no other signal handler is active on another stack.
+ *      And we are not: a handler of the program's may have called ours. The
+ *      signal mask, which is the thread's, is that of all Ms: the program has
+ *      not changed it, and no signal handler is active on this stack;
+ *   3. the instruction is in a module that passed the audit (elf/audit.h), and
+ *      not in our own code;
+ *   4. and so is every frame up to the goroutine's entry (elf/unwind.h), which
+ *      rules out handlers on this stack and callbacks from libraries. Of our
+ *      own functions only those may be among them that call the user's:
+ *      whatever they called may have moved to another thread by itself;
+ *   5. no general register and no word of the stack in use points into the
+ *      memory of this thread. Of the registers that a call may change only
+ *      those count that hold the address of errno: the others are full of
+ *      what is long dead, vector registers more than any.
+ *
+ * Then it copies the frame that the kernel has saved to the goroutine's stack
+ * and returns into land() (arch/sigframe.h), which queues the goroutine behind
+ * all others. When its turn comes, on whichever M, the kernel restores it.
+ *
+ * From the handler on the M is inside, so its P is not taken, and until the
+ * system call that restores the goroutine the pc is in our code: it is not
+ * preempted twice.
+ */
+#include "preempt.h"
+
+#include <errno.h>
+
+#include "audit.h"
+#include "fatal.h"
+#include "pause.h"
+#include "pin.h"
+#include "place.h"
+#include "preempt_stats.h"
+#include "sched.h"
+#include "sigframe.h"
+#include "text.h"
+#include "unwind.h"
+#include "valgrind.h"
+
+public uint32_t weft_attention_;
+
+enum {
+	ALLOWED_MAX = 16,		/* libraries, by weft_preempt_allow */
+	LAND_BYTES = 2048,		/* for the code of land */
+	WAYS_BYTES = 256,		/* of explanation */
+	SCAN_MAX = 4 * 1024 * 1024	/* of stack: some 500 us */
+};
+
+/*
+ * Written at boot and by weft_preempt_allow, under lock; then constant. A
+ * library that has passed is of use when the program has, and a program that
+ * needs libraries passes when they have: so these are kept, and the program
+ * is audited again with each.
+ */
+static struct {
+	struct lock lock;
+	int signal;			/* 0: never */
+	struct module module[ALLOWED_MAX + 2];
+	a32 n;				/* so many are there */
+	struct module library[ALLOWED_MAX];
+	uint32_t libraries;		/* so many have passed */
+	struct audit program, others;
+} allowed = { .lock = LOCK_INIT(RANK_GFREE) };
+
+/* ---- in the handler ---- */
+
+static bool
+in_allowed(uintptr_t pc, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (module_has_code(&allowed.module[i], pc))
+			return true;
+	return false;
+}
+
+/* Does any word point to what belongs to this thread? */
+static bool
+tied(const struct m *mp, const uintptr_t *from, const uintptr_t *end)
+{
+	uintptr_t size = mp->own_hi - mp->own_lo;
+
+	for (; from < end; from++)
+		if (*from - mp->own_lo < size)
+			return true;
+	return false;
+}
+
+/*
+ * The registers that a call need not preserve are full of what the last one,
+ * of ours or of libc, left there, thread pointers among it. They count only in
+ * a program that can have got such a pointer: from ctype's functions, the one
+ * kind the audit lets through that returns one. (Said before the module that
+ * has it is counted, which examine has seen.)
+ */
+static bool
+tied_registers(const struct m *mp, const uintptr_t regs[DWARF_REGS])
+{
+	bool all = a_load_relaxed(&allowed.program.tables) ||
+	    a_load_relaxed(&allowed.others.tables);
+
+	for (int i = 0; i < DWARF_REGS; i++)
+		if ((all || DWARF_PRESERVED >> i & 1) &&
+		    tied(mp, &regs[i], &regs[i] + 1))
+			return true;
+	return false;
+}
+
+/*
+ * errno, as weft.h defines it, gives the program one pointer into its thread,
+ * and in "errno = value" compilers ask for it before they compute the value.
+ * They keep it where there is room, in registers that no call preserves if no
+ * call follows. This very address is never there by chance: neither libc nor
+ * we leave it behind. (A goroutine whose next loop does not touch the register
+ * in which it got errno's address is not preempted in that loop.)
+ */
+static bool
+holds_errno(const struct m *mp, const ucontext_t *uc,
+    const uintptr_t regs[DWARF_REGS])
+{
+	struct sigframe_words vectors = sigframe_vectors(uc);
+	uintptr_t addr = (uintptr_t)mp->carried.error;
+
+	for (int i = 0; i < DWARF_REGS; i++)
+		if (regs[i] == addr)
+			return true;
+	for (size_t i = 0; i < vectors.n; i++)
+		if (vectors.at[i] == addr)
+			return true;
+	return false;
+}
+
+/* Point 5, for the stack from sp to its top. */
+static int
+examine_words(struct m *mp, const ucontext_t *uc,
+    const uintptr_t regs[DWARF_REGS], const struct unwind_stack *st)
+{
+	uintptr_t sp = (regs[DWARF_SP] - SIGFRAME_RED_ZONE) & ~(uintptr_t)7;
+
+	if (sp < st->lo)
+		sp = st->lo;
+	if (st->hi - sp > SCAN_MAX)
+		return WEFT_TAKEN_UNKNOWN;
+	if (holds_errno(mp, uc, regs) || tied_registers(mp, regs) ||
+	    tied(mp, (uintptr_t *)sp, (uintptr_t *)st->hi))
+		return WEFT_TAKEN_TIED;
+	return -1;
+}
+
+/* Points 4 and 5. */
+static int
+examine_frames(struct m *mp, const ucontext_t *uc, uint32_t n)
+{
+	struct stack *s = g_stack(m_g(mp));
+	struct unwind_stack st = { (uintptr_t)s->lo, (uintptr_t)stack_top(s) };
+	struct unwind u = {
+		.mods = allowed.module, .n = n, .st = &st,
+		.bottom = { (uintptr_t)frame_entry,
+		    (uintptr_t)frame_entry_end },
+	};
+	uintptr_t regs[DWARF_REGS], pc = dwarf_context(uc, regs);
+	enum unwind_end end;
+
+	unwind_begin(&u, regs, pc);
+	while ((end = unwind_step(&u)) == UNWIND_ON)
+		if (text_is_ours(u.pc) && !text_calls_out(u.pc) &&
+		    !range_has(&u.bottom, u.pc))
+			return WEFT_TAKEN_FRAME;
+	if (end == UNWIND_FOREIGN)
+		return WEFT_TAKEN_FRAME;
+	if (end != UNWIND_BOTTOM || u.regs[DWARF_SP] != st.hi)
+		return WEFT_TAKEN_UNKNOWN;
+	return examine_words(mp, uc, regs, &st);
+}
+
+/* -1, or why not. Inside. */
+static int
+examine(struct m *mp, const ucontext_t *uc)
+{
+	struct g *gp = m_g(mp);
+	uintptr_t pc = sigframe_pc(uc), sp = sigframe_sp(uc);
+	/* pairs with allow */
+	uint32_t n = a_load_acq(&allowed.n);
+	struct stack *s;
+
+	if (!n)
+		return WEFT_TAKEN_OFF;
+	if (gp->pins || without_preemption(gp) ||
+	    a_load_relaxed(&mp->in_call))
+		return WEFT_TAKEN_REGION;
+	if (text_is_ours(pc))
+		return WEFT_TAKEN_RUNTIME;
+	s = g_stack(gp);
+	if (!os_sigstack_has(&mp->sigstack, uc) ||
+	    sp >= (uintptr_t)s || sp < (uintptr_t)s->lo ||
+	    sp - (uintptr_t)s->lo < sigframe_bytes(uc, LAND_BYTES))
+		return WEFT_TAKEN_STACK;
+	if (!in_allowed(pc, n))
+		return WEFT_TAKEN_FOREIGN;
+	if (!sigframe_movable(uc) || sigframe_mask(uc) != sched.sigmask)
+		return WEFT_TAKEN_TIED;
+	return examine_frames(mp, uc, n);
+}
+
+static void
+refuse(struct m *mp, int why)
+{
+	stall_count(&stalls.refused[why]);
+	/* pairs with judge */
+	a_store_rel(&mp->verdict, VERDICT_REFUSED + (uint32_t)why);
+}
+
+/* The goroutine cannot be moved: it is paused, if that can be done. */
+static void
+not_moved(struct m *mp, const ucontext_t *uc, uint32_t was, int why)
+{
+	int not = pause_here(mp, sigframe_pc(uc), why);
+
+	rt_leave(mp, was);
+	if (not >= 0)
+		refuse(mp, not == WEFT_TAKEN_OFF ? why : not);
+}
+
+/*
+ * On the goroutine's stack, below its saved registers. Begins inside. Ends
+ * outside, on the M that resumed it, by a system call.
+ */
+noreturn static void
+land(void *kept)
+{
+	struct m *mp;
+	stack_t alt;
+
+	sched_step_back();
+	mp = m_self();
+	os_sigstack_get(&mp->sigstack, &alt);
+	rt_leave_out(mp);
+	sigframe_resume(kept, &alt, sched.sigmask);
+}
+
+static void
+land_(void *kept)
+{
+	land(kept);
+}
+
+/* True if the signal was ours. */
+static bool
+on_signal(void *context)
+{
+	ucontext_t *uc = context;
+	struct m *mp = m_self();
+	uint32_t was;
+	int why;
+
+	/* pairs with preempt_send */
+	if (!mp || a_load_acq(&mp->verdict) != VERDICT_SENT)
+		return false;
+	if (a_load_relaxed(&mp->inside)) {
+		refuse(mp, WEFT_TAKEN_RUNTIME);
+		return true;
+	}
+	if (sigframe_cut_short(uc))
+		stall_count(&stalls.interrupted);
+	was = rt_enter(mp);
+	why = examine(mp, uc);
+	if (why >= 0) {
+		not_moved(mp, uc, was, why);
+		return true;
+	}
+	a_store_relaxed(&mp->asked, 0);
+	a_store_rel(&mp->verdict, VERDICT_IDLE);	/* pairs with judge */
+	/* pairs with weft_stalls_read: who counts it counts the signal first */
+	a_add_acqrel(&stalls.preempted, 1);
+	sigframe_keep(uc, land_);
+	return true;
+}
+
+/* ---- the monitor ---- */
+
+bool
+preempt_moves(void)
+{
+	return a_load_relaxed(&allowed.n) > 0;
+}
+
+bool
+preempt_possible(void)
+{
+	return allowed.signal && (preempt_moves() || pause_possible());
+}
+
+bool
+preempt_send(struct m *mp)
+{
+	if (!a_load_relaxed(&mp->signalled))
+		return false;
+	/* pairs with on_signal. One at a time: a second would be a
+	 * stranger's. */
+	if (a_load_acq(&mp->verdict) == VERDICT_SENT)
+		return true;
+	/* Before it is sent: nobody shall count more that were preempted. */
+	stall_count(&stalls.signals);
+	/* pairs with on_signal */
+	a_store_rel(&mp->verdict, VERDICT_SENT);
+	if (os_signal_thread(m_tid(mp), allowed.signal) == 0)
+		return true;
+	a_store_relaxed(&mp->verdict, VERDICT_IDLE);
+	a_add_relaxed(&stalls.signals, -UINT64_C(1));
+	return false;
+}
+
+/* ---- who may be preempted ---- */
+
+/* Adds a module: from now on handlers find it. Lock held. */
+static void
+allow(const struct module *m)
+{
+	uint32_t n = a_load_relaxed(&allowed.n);
+
+	check(lock_held(&allowed.lock));
+	allowed.module[n] = *m;
+	a_store_rel(&allowed.n, n + 1);		/* pairs with examine */
+}
+
+/* Our own code, if it is not the program's: never preempted, but unwound. */
+static void
+allow_ourselves(const struct module *program)
+{
+	struct module m;
+
+	if (!module_has_code(program, (uintptr_t)__start_weft_text) &&
+	    module_at(__start_weft_text, &m) == 0)
+		allow(&m);
+}
+
+/* The program, if it passes, and all that was waiting for it. Lock held. */
+static bool
+allow_program(void)
+{
+	struct audit *a = &allowed.program;
+	struct module program;
+
+	a->len = a->omitted = 0;
+	a->passed = allowed.library;
+	a->n_passed = allowed.libraries;
+	if (!module_program(&program) || !audit_module(&program, true, a))
+		return false;
+	allow(&program);
+	allow_ourselves(&program);
+	for (uint32_t i = 0; i < allowed.libraries; i++)
+		allow(&allowed.library[i]);
+	return true;
+}
+
+/* What follows from that: how goroutines that compute are stopped. */
+static size_t
+explain_ways(char out[WAYS_BYTES])
+{
+	bool some = a_load_relaxed(&allowed.n) > 0;
+	const char *whose = some ? "goroutines in other code" :
+	    "its goroutines";
+
+	if (pause_possible())
+		return format(out, WAYS_BYTES, "%s are paused with their "
+		    "thread (weft_preempt_allow may let a library's be "
+		    "preempted)\n", whose);
+	return format(out, WAYS_BYTES, "%s are not paused: %s; they lose their "
+	    "processor, and go on computing\n", whose, pause_impossible());
+}
+
+static void
+explain_at_start(void)
+{
+	char ways[WAYS_BYTES];
+	int64_t wanted = 0;
+
+	if (os_env_number("WEFT_EXPLAIN", &wanted) != 1 || !wanted)
+		return;
+	explain_ways(ways);
+	say("%s%s", allowed.program.text, ways);
+}
+
+int
+preempt_init(int sig, bool pause)
+{
+	if (sig < 0 || SAN_ON || vg_running() || allowed.signal)
+		return 0;
+	if (os_on_signal(sig, on_signal) != 0)
+		return -EINVAL;
+	lock_take(&allowed.lock);
+	allowed.signal = sig;
+	allow_program();
+	lock_drop(&allowed.lock);
+	pause_init(pause);
+	explain_at_start();
+	return 0;
+}
+
+int
+preempt_signal(void)
+{
+	return allowed.signal;
+}
+
+static bool
+is_kept(const struct module *m, const struct module *list, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (list[i].load.lo == m->load.lo)
+			return true;
+	return false;
+}
+
+/* Keeps a library that passes: 0 or -errno. Lock held. */
+static int
+keep_library(const struct module *m)
+{
+	struct audit *a = &allowed.others;
+
+	if (is_kept(m, allowed.library, allowed.libraries))
+		return 0;
+	if (allowed.libraries == ALLOWED_MAX)
+		return -ENOSPC;
+	a->passed = allowed.library;
+	a->n_passed = allowed.libraries;
+	if (!audit_module(m, false, a))
+		return -EACCES;
+	allowed.library[allowed.libraries++] = *m;
+	return 0;
+}
+
+public int
+weft_preempt_allow(const void *address)
+{
+	struct module m;
+	int err = module_at(address, &m);
+
+	if (err)
+		return err;
+	lock_take(&allowed.lock);
+	if (!is_kept(&m, allowed.module, a_load_relaxed(&allowed.n))) {
+		err = keep_library(&m);
+		if (!err && a_load_relaxed(&allowed.n) > 0)
+			allow(&m);
+		else if (!err && allowed.signal && !allow_program())
+			err = -EPERM;
+	}
+	lock_drop(&allowed.lock);
+	return err;
+}
+
+public size_t
+weft_preempt_explain(char *buf, size_t cap)
+{
+	char ways[WAYS_BYTES];
+	size_t n, k;
+
+	lock_take(&allowed.lock);
+	n = audit_explain(&allowed.program, buf, cap);
+	k = n < cap ? n : cap ? cap - 1 : 0;
+	n += audit_explain(&allowed.others, buf + k, cap - k);
+	lock_drop(&allowed.lock);
+	if (!allowed.signal)
+		return n;
+	k = n < cap ? n : cap ? cap - 1 : 0;
+	n += explain_ways(ways);
+	if (cap)
+		format(buf + k, cap - k, "%s", ways);
+	return n;
+}
+
+static void
+region(int by)
+{
+	struct m *mp = m_self();
+	struct g *gp = mp ? m_g(mp) : NULL;
+
+	if (!gp)
+		return;
+	if (by > 0 && gp->regions == UINT8_MAX)
+		fatal("weft_preempt_off: more than %d deep", UINT8_MAX);
+	if (by < 0 && gp->regions == 0)
+		fatal("weft_preempt_on: preemption is not off");
+	gp->regions = (uint8_t)(gp->regions + by);
+}
+
+public void
+weft_preempt_off(void)
+{
+	region(1);
+}
+
+public void
+weft_preempt_on(void)
+{
+	region(-1);
+}
+
+/* ---- the other way: it is asked ---- */
+
+/* Another M gets our P, and we are queued behind all others: for tests. */
+static void
+migrate(struct m *mp)
+{
+	mp->shun = !mp->pinned;
+	sched_step_back();
+}
+
+/* The same at the start of a call, which will return to this address. */
+cold void
+checkpoint_at(const void *address)
+{
+	struct m *mp;
+
+	weft_checkpoint_();
+	mp = m_self();
+	if (place_watched() && mp && m_g(mp) &&
+	    !a_load_relaxed(&mp->inside) && !a_load_relaxed(&mp->in_call))
+		place_enter(mp, address);
+}
+
+cold public void
+weft_checkpoint_(void)
+{
+	struct m *mp = m_self();
+
+	/* Inside, in an announced call, in a region without: not now. */
+	if (!mp || !m_g(mp) || a_load_relaxed(&mp->inside) ||
+	    a_load_relaxed(&mp->in_call) || without_preemption(m_g(mp)))
+		return;
+	check(self()->ranks == 0);
+	rt_enter(mp);
+	if (unlikely(!m_p(mp))) {
+		if (!loose_take_p(mp))
+			pin_step_back(mp);
+	} else if (a_load_relaxed(&mp->asked)) {
+		a_store_relaxed(&mp->asked, 0);
+		sched_step_back();
+	} else if (a_load_relaxed(&sched.stopping)) {
+		sched_step_back();
+	} else if (a_load_relaxed(&attention) & ATTEND_MIGRATE) {
+		migrate(mp);
+	}
+	rt_leave_out(m_self());
+}
+
+/*
+ * A handler of signals has another stack, or at least the signal's number
+ * blocked. (So it looks on a goroutine that has changed its thread's mask, and
+ * must be pinned for that: it stays where it is and its P is taken.) A system
+ * call, thus asked last.
+ */
+static bool
+in_handler(const struct m *mp)
+{
+	const struct stack *s = g_stack(m_g(mp));
+	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+
+	return sp >= (uintptr_t)s || sp < (uintptr_t)s->lo ||
+	    os_sigmask() != sched.sigmask;
+}
+
+/*
+ * A checkpoint that a compiler has put there, maybe into a handler of signals:
+ * that returns to the kernel on its own thread or, on another one, sets the
+ * signal stack of the first there; and may have interrupted anything.
+ */
+cold public void
+weft_check_(void)
+{
+	struct m *mp = m_self();
+
+	if (!mp || !m_g(mp) || a_load_relaxed(&mp->inside))
+		return;
+	if ((!m_p(mp) || a_load_relaxed(&mp->retake) != RETAKE_NONE ||
+	    a_load_relaxed(&mp->asked) || a_load_relaxed(&sched.stopping) ||
+	    a_load_relaxed(&attention) & ATTEND_MIGRATE) && !in_handler(mp))
+		weft_checkpoint_();
+}

@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: MIT */
+/* See preempt_stats.h. */
+#include "preempt_stats.h"
+
+struct stalls stalls;

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* How a P changes hands without its M's help. See retake.h. */
+#include "retake.h"
+
+#include "blocking.h"
+#include "expire.h"
+#include "fatal.h"
+#include "hard.h"
+#include "idle.h"
+#include "pin.h"
+#include "place.h"
+#include "preempt_stats.h"
+#include "sched.h"
+#include "world.h"
+
+static enum off
+off_by(int why)
+{
+	return why == WEFT_TAKEN_CALL ? OFF_CALL :
+	    why == WEFT_TAKEN_ASLEEP ? OFF_ASLEEP : OFF_LOOSE;
+}
+
+/* ---- the M ---- */
+
+/*
+ * Asked: we were faster, and keep the P. Taken: it is another M's by now. Then
+ * the monitor has counted us.
+ */
+cold void
+rt_enter_slow(struct m *mp)
+{
+	/* pairs with take_one */
+	if (a_cas_acqrel(&mp->retake, RETAKE_ASKED, RETAKE_NONE))
+		return;
+	/* pairs with take_one: what it wrote before TAKEN */
+	if (a_load_acq(&mp->retake) != RETAKE_TAKEN)
+		return;
+	mp->off = (uint8_t)off_by(mp->taken_why);
+	mp->old_p = m_p(mp);
+	a_store_relaxed(&mp->pp, NULL);
+	a_store_rel(&mp->retake, RETAKE_NONE);	/* pairs with retake_try */
+}
+
+void
+loose_count(enum off how)
+{
+	check(lock_held(&sched.lock));
+	a_add_relaxed(&sched.n_off[OFF_NOT], 1);
+	a_add_relaxed(&sched.n_off[how], 1);
+}
+
+void
+loose_uncount(struct m *mp)
+{
+	check(lock_held(&sched.lock));
+	if (mp->off == OFF_NOT)
+		return;
+	a_add_relaxed(&sched.n_off[OFF_NOT], -1u);
+	a_add_relaxed(&sched.n_off[mp->off], -1u);
+	mp->off = OFF_NOT;
+	if (a_load_relaxed(&mp->away))
+		place_back(mp);
+}
+
+bool
+loose_take_p(struct m *mp)
+{
+	struct p *pp = NULL;
+
+	lock_take(&sched.lock);
+	if (!a_load_relaxed(&sched.stopping))
+		pp = p_idle_get_near(mp->old_p);
+	if (pp)
+		loose_uncount(mp);
+	lock_drop(&sched.lock);
+	if (pp)
+		m_acquire(mp, pp);
+	return pp != NULL;
+}
+
+/* ---- handing it on ---- */
+
+void
+p_hand_off(struct p *pp)
+{
+	bool last = false, start = false, spare = false;
+	struct m *mp = NULL;
+
+	lock_take(&sched.lock);
+	if (globq_urgent(&sched.globq))
+		pp->fair.global_at = 0;
+	if (a_load_relaxed(&sched.stopping) == STOP_WORLD) {
+		last = world_stopped(pp);
+	} else if (!runq_empty(&pp->q) || globq_len(&sched.globq)) {
+		mp = m_idle_get();
+		if (!mp)
+			mp = pin_take_any();
+		spare = !sched.n_idle_m && !sched.n_making && m_to_be_had();
+		start = true;
+	} else {
+		p_idle_put(pp);
+	}
+	lock_drop(&sched.lock);
+	if (last)
+		note_wake(&sched.stop_note);
+	/* Where one M blocked, others may soon. */
+	if (spare)
+		m_want();
+	if (start && m_start(mp, pp, false) != 0)
+		world_no_thread(pp);
+	if (!last && !start)
+		idle_wake_if_work();
+	/* Somebody must wait for timers, be there an idle P now or not; and,
+	 * if there is, for the network. */
+	alarm_announce(alarm_next());
+	alarm_want_watcher();
+}
+
+/* ---- the monitor ---- */
+
+/*
+ * The M was asked, and the barrier is behind us. True if the P is ours to
+ * hand on. The M's P may have changed since the monitor chose it: the one it
+ * has outside is as good. It is read before TAKEN, after which the M forgets
+ * it; if the M changes it meanwhile, it was inside, and TAKEN fails.
+ */
+static bool
+take_one(struct retake_try *t)
+{
+	struct m *mp = t->mp;
+
+	/* pairs with rt_leave: what it did with its P is done */
+	if (a_load_acq(&mp->inside) != 0 || !(t->pp = m_p(mp)) ||
+	    (t->why == WEFT_TAKEN_CALL && !a_load_relaxed(&mp->in_call))) {
+		/* pairs with nothing: the M may have done it itself */
+		a_cas_acqrel(&mp->retake, RETAKE_ASKED, RETAKE_NONE);
+		return false;
+	}
+	hard_pause();
+	mp->taken_why = (uint8_t)t->why;
+	lock_take(&sched.lock);
+	/* pairs with rt_enter_slow */
+	if (!a_cas_acqrel(&mp->retake, RETAKE_ASKED, RETAKE_TAKEN)) {
+		lock_drop(&sched.lock);
+		return false;
+	}
+	check(a_load_relaxed(&t->pp->mp) == mp);
+	a_store_relaxed(&t->pp->mp, NULL);
+	loose_count(off_by(t->why));
+	lock_drop(&sched.lock);
+	stall_count_taken(t->why);
+	if (t->why == WEFT_TAKEN_CALL)
+		call_was_slow(mp);
+	else if (t->why == WEFT_TAKEN_ASLEEP)
+		place_slept(mp);
+	return true;
+}
+
+uint32_t
+retake_try(struct retake_try *t, uint32_t n)
+{
+	uint32_t taken = 0;
+
+	if (!n)
+		return 0;
+	for (uint32_t i = 0; i < n; i++)
+		/* pairs with rt_enter_slow; fails if it has lost its P */
+		if (!a_cas_acqrel(&t[i].mp->retake, RETAKE_NONE, RETAKE_ASKED))
+			t[i].mp = NULL;
+	os_barrier_all();
+	for (uint32_t i = 0; i < n; i++) {
+		if (!t[i].mp || !take_one(&t[i]))
+			continue;
+		taken++;
+		p_hand_off(t[i].pp);
+	}
+	return taken;
+}

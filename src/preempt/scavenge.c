@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory that nobody has used for a while goes back to the kernel. The monitor
+ * does that, a little every second.
+ *
+ * Free stacks: see mem/stack.h. A P that is idle keeps few.
+ *
+ * In a program that has become idle it goes on for so long that all is done,
+ * and then stops.
+ *
+ * Cold stacks: a goroutine that has waited for ten seconds does not need what
+ * lies below its stack pointer, left over from when it was deeper. All records
+ * are gone through again and again. A goroutine that waits is marked SEEN; who
+ * resumes it takes the mark away. So one that is still SEEN the next time has
+ * waited all the time, and is *claimed*:
+ *
+ *	the monitor			who wakes and resumes it
+ *	1. hold |= CLAIM: if it was	1. state = RUNNABLE
+ *	   not SEEN any more, 5		2. looks at hold: if not 0,
+ *	2. barrier on all threads	3. waits until CLAIM is gone
+ *	3. is it on any M's stack?	4. hold &= ~SEEN: if there was CLAIM, 3
+ *	4. looks at the state: if
+ *	   WAITING, works on the stack
+ *	5. hold &= ~CLAIM
+ *
+ * Of our 1 and its 4, both steps on one word, the later one sees the other: it
+ * was resumed before and is left out, or waits. (The look in its 3 alone would
+ * not do. It may be long ago when the goroutine runs: then that could run,
+ * come to wait again, and be on its way to leave its stack, all between our 3
+ * and our 4.) If there was no SEEN to be taken away, it was resumed before it
+ * was marked, and so before the barrier: 3 and 4 see it.
+ *
+ * WAITING alone does not mean that it is off its stack: a goroutine says so
+ * before it leaves. So no M must have it as the one that it runs, or that has
+ * just left. A goroutine that waits on a stack that is not ours keeps all of
+ * its own: see stack_cool.
+ */
+#include "scavenge.h"
+
+#include "hard.h"
+#include "os.h"
+#include "sched.h"
+#include "slab.h"
+
+enum {
+	FREE_MAX = 8192,	/* free stacks a time: some 20 ms */
+	SWEEP_MAX = 32768,	/* records a time */
+	BATCH = 64,		/* goroutines a barrier */
+	SWEEP_CALLS = 10,	/* of cool_some, from sweep to sweep */
+	WORTH = 256		/* stacks: a program that has fewer is silent
+				 * as soon as it is idle */
+};
+
+static struct slab_place place;
+static uint32_t calls_left;	/* before the next sweep may begin */
+static uint32_t quiet;		/* calls that found nothing to do */
+
+struct batch {
+	struct g *g[BATCH];
+	uint32_t n;
+};
+
+/* ---- cold stacks ---- */
+
+static void
+unclaim(struct g *gp)
+{
+	/* pairs with warm_up */
+	a_and_acqrel(&gp->hold, (uint8_t)~HOLD_CLAIM);
+}
+
+static void
+leave_out(struct batch *b, struct g *gp)
+{
+	for (uint32_t i = 0; i < b->n; i++)
+		if (b->g[i] == gp) {
+			unclaim(gp);
+			b->g[i] = b->g[--b->n];
+			return;
+		}
+}
+
+/*
+ * This M's goroutine is not off its stack. The M writes `left` before it
+ * changes `curg`, so they are read the other way round.
+ */
+static void
+on_stack(struct m *mp, void *batch)
+{
+	/* pairs with make_current and leave */
+	struct g *runs = a_load_acq(&mp->curg);
+	struct g *left = a_load_acq(&mp->left);	/* pairs with arrive */
+
+	if (runs)
+		leave_out(batch, runs);
+	if (left)
+		leave_out(batch, left);
+}
+
+static void
+cool_one(struct g *gp)
+{
+	struct stack *s = g_stack(gp);
+
+	if (a_load_relaxed(&gp->state) == G_WAITING && s) {
+		stack_cool(s, gp->frame.sp);
+		a_or_relaxed(&gp->hold, HOLD_COOLED);
+	}
+}
+
+/* Claims those that are still SEEN; the others leave the batch. */
+static void
+claim(struct batch *b)
+{
+	for (uint32_t i = b->n; i-- > 0; )
+		/* sc: pairs with warm_up, and with who looks at hold by the
+		 * barrier */
+		if (!(a_or_sc(&b->g[i]->hold, HOLD_CLAIM) & HOLD_SEEN))
+			leave_out(b, b->g[i]);
+}
+
+static void
+cool_batch(struct batch *b)
+{
+	claim(b);
+	hard_pause();
+	os_barrier_all();
+	m_each(on_stack, b);
+	hard_pause();
+	for (uint32_t i = 0; i < b->n; i++) {
+		cool_one(b->g[i]);
+		unclaim(b->g[i]);
+	}
+	b->n = 0;
+}
+
+static void
+look_at(struct g *gp, struct batch *b)
+{
+	uint8_t hold = a_load_relaxed(&gp->hold);
+
+	if (a_load_relaxed(&gp->state) != G_WAITING || hold & HOLD_COOLED)
+		return;
+	if (hold & HOLD_SEEN)
+		b->g[b->n++] = gp;
+	else
+		a_or_relaxed(&gp->hold, HOLD_SEEN);
+	if (b->n == BATCH)
+		cool_batch(b);
+}
+
+/* Some records further. True if the sweep is not over. */
+static bool
+sweep(void)
+{
+	struct batch b = { .n = 0 };
+	struct g *gp = NULL;
+
+	for (int i = 0; i < SWEEP_MAX && (gp = g_next(&place)); i++)
+		look_at(gp, &b);
+	if (b.n)
+		cool_batch(&b);
+	return gp != NULL;
+}
+
+/* ---- free stacks ---- */
+
+static void
+trim_idle(void)
+{
+	uint32_t procs = a_load_relaxed(&sched.procs);
+
+	lock_take(&sched.lock);
+	for (uint32_t i = 0; i < procs; i++)
+		if (p_at(i)->state == P_IDLE)
+			stack_trim(&p_at(i)->stacks);
+	lock_drop(&sched.lock);
+}
+
+bool
+cool_some(void)
+{
+	bool sweeping = place.chunk != NULL;
+
+	if (stack_carved() < WORTH)
+		return false;
+	trim_idle();
+	if (stack_scavenge(FREE_MAX))
+		quiet = 0;
+	if (calls_left)
+		calls_left--;
+	else if (!sweeping)
+		calls_left = SWEEP_CALLS;
+	if (sweeping || calls_left == SWEEP_CALLS)
+		sweep();
+	return ++quiet <= 2 * SWEEP_CALLS + 2;
+}
+
+void
+cool_again(void)
+{
+	quiet = 0;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Setting timers, and who sees to it that they fire. See expire.c.
+ */
+#ifndef ALARM_H
+#define ALARM_H
+
+#include "insn.h"
+#include "os.h"
+#include "p.h"
+#include "timer_heap.h"
+
+struct m;
+
+extern struct timers alarm_common;	/* of threads without a P */
+
+/*
+ * Arms an idle timer on this P's heap (a common one for a thread without a P),
+ * and makes sure that somebody looks in time. No lock of RANK_TIMER on held.
+ */
+void alarm_set(struct timer *t, int64_t when);
+/* The same for one that can do without: 0 or -ENOMEM. */
+int alarm_try_set(struct timer *t, int64_t when);
+/* The same for one that may be armed, as timers_set. */
+int alarm_reset(struct timer *t, int64_t when, int64_t period, bool *was);
+/* The same for a goroutine that is parked and only sleeps. */
+void alarm_set_g(struct g *gp, int64_t when);
+
+/* Fires what is due in one heap. True if somebody woke. No lock held. */
+bool alarm_run(struct timers *h);
+/* The same for all heaps. */
+bool alarm_run_all(void);
+
+bool alarm_due_slow(struct p *pp);
+
+/*
+ * Has the time of a timer of this P come, or of one that belongs to none?
+ * Asked at every switch, so the clock is read only if there is one, and not
+ * twice within a few microseconds.
+ */
+static inline bool
+alarm_due(struct p *pp)
+{
+	int64_t own = (int64_t)a_load_relaxed(&pp->timers.first);
+	int64_t any = (int64_t)a_load_relaxed(&alarm_common.first);
+
+	return unlikely(own != NEVER_NS || any != NEVER_NS) &&
+	    alarm_due_slow(pp);
+}
+
+/* The earliest time of all heaps, NEVER_NS if there is none. Any thread. */
+int64_t alarm_next(void);
+bool alarm_due_anywhere(void);
+/* Is any timer armed, or just being fired? No lock held. */
+bool alarm_pending(void);
+
+/*
+ * Makes sure that somebody looks at `when`, if a P is idle; if none is, all
+ * look for themselves. No lock held.
+ */
+void alarm_announce(int64_t when);
+
+/*
+ * Descriptors are waited for, too: makes sure that there is a watcher, if a P
+ * is idle. No lock held.
+ */
+void alarm_want_watcher(void);
+/* There is something new to watch: who watches looks around, or somebody
+ * begins to. No lock held. */
+void alarm_rewatch(void);
+
+/*
+ * This M is on the idle list and about to sleep: true if it is the watcher,
+ * and until when it sleeps. NEVER_NS if there is no timer to wait for, or
+ * another one does.
+ */
+bool alarm_watch(struct m *mp, int64_t *until);
+/* sched.lock held: the watcher is one no longer. */
+void alarm_unwatch(void);
+
+#endif

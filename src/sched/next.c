@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The search for work, on g0: timers that are due; every 61st time the global
+ * queue first; own queues; a batch of the global queue; the network; other Ps'
+ * timers and queues.
+ */
+#include "next.h"
+
+#include "expire.h"
+#include "hard.h"
+#include "idle.h"
+#include "insn.h"
+#include "netpoll.h"
+#include "next.h"
+#include "pin.h"
+#include "world.h"
+
+enum {
+	GLOBAL_SHARE_MAX = 32,
+	ALARMS_FIRST_MAX = 4,
+	LOOKS_FIRST_MAX = 16,
+	STEAL_AT_ONCE = RUNQ_HALF,	/* a queue that is too long anyway */
+	STEAL_PATIENCE_NS = 5000,
+	STEAL_PAUSES = 16		/* between two looks: some 0.2 us */
+};
+
+/*
+ * One to run, and a share of at most `more` for the own ring. Urgent ones come
+ * first, or not at all.
+ */
+static struct g *
+global_get(struct p *pp, uint32_t more, bool urgent)
+{
+	struct g *gp;
+
+	if (!globq_len(&sched.globq))
+		return NULL;
+	lock_take(&sched.lock);
+	gp = globq_get_batch(&sched.globq, &pp->q,
+	    a_load_relaxed(&sched.procs), more, urgent);
+	if (globq_urgent(&sched.globq))
+		pp->fair.global_at = 0;	/* and the next one at the next turn */
+	lock_drop(&sched.lock);
+	return gp;
+}
+
+/*
+ * The global queue's turn on a P that has work of its own. Not one alone: of
+ * many that were woken at once the last would wait for 61 switches times as
+ * many. But no more than the ring has room for.
+ */
+static struct g *
+global_turn(struct p *pp, bool urgent)
+{
+	bool room = runq_len(&pp->q) <= RUNQ_HALF;
+
+	return global_get(pp, room ? GLOBAL_SHARE_MAX : 0, urgent);
+}
+
+/* Takes half of the victim's ring, or its runnext if that is all. */
+static struct g *
+steal_now(struct p *pp, struct p *victim)
+{
+	uint32_t n;
+	struct g *gp = runq_steal(&pp->q, &victim->q, &n);
+
+	if (!gp)
+		gp = runq_steal_nest(&pp->q, &victim->q, &n);
+	if (!gp) {
+		gp = runq_peek_next(&victim->q);
+		n = 1;
+		if (!gp || !runq_steal_next(&victim->q, gp))
+			return NULL;
+	}
+	a_bump(&pp->stats.steals, 1);
+	a_bump(&pp->stats.stolen, n);
+	return gp;
+}
+
+/*
+ * Since a thief last looked, a nap ago, the owner has switched so often that
+ * all that was in its ring has had a turn: it keeps up.
+ */
+static bool
+owner_keeps_up(struct p *victim)
+{
+	uint64_t now = a_load_relaxed(&victim->stats.switches);
+	uint64_t then = a_load_relaxed(&victim->watched);
+	uint32_t len = runq_len(&victim->q) + 1;
+
+	a_store_relaxed(&victim->watched, now);
+	return !nest_len(&victim->q.nest) &&
+	    now - then > (uint64_t)len * (NEXT_RUN_MAX + 1);
+}
+
+/*
+ * Watches a victim's queue: true if something that is queued now is still
+ * queued a few microseconds later. Then it is worth fetching. If its owner is
+ * through with it by then, fetching it would have cost both cores more than
+ * running it: each goroutine taken means lines dragged over and back, about
+ * 0.2 us each where cores are far apart. (Measured with goroutines that do
+ * nothing: 150 ns a spawn with an eager thief, 35 with a patient one.)
+ */
+static bool
+owner_is_slow(struct p *victim)
+{
+	struct g *next = runq_peek_next(&victim->q);
+	uint32_t tail = runq_tail(&victim->q);
+	uint32_t oldest = a_load_relaxed(&victim->q.nest.top);
+	bool nest = nest_len(&victim->q.nest);
+	int64_t end = os_now_ns() + STEAL_PATIENCE_NS;
+
+	do {
+		for (int i = 0; i < STEAL_PAUSES; i++)
+			cpu_relax();
+		if (nest && (a_load_relaxed(&victim->q.nest.top) != oldest ||
+		    !nest_len(&victim->q.nest)))
+			nest = false;
+		if (!nest && runq_taken(&victim->q, tail) &&
+		    (!next || runq_peek_next(&victim->q) != next))
+			return false;
+		if (stop_asked())
+			return false;
+	} while (os_now_ns() < end);
+	return true;
+}
+
+/* Spinning. Looks at every other P that is not idle, in random order. */
+static struct g *
+steal(struct p *pp)
+{
+	struct order o = order_start(&sched.order, rand_next(&pp->rand));
+
+	for (; order_more(&o); order_next(&o)) {
+		struct p *victim = p_at(o.pos);
+		struct g *gp;
+
+		if (stop_asked())
+			return NULL;
+		if (victim == pp || p_is_idle(o.pos) ||
+		    runq_empty(&victim->q))
+			continue;
+		if (runq_len(&victim->q) < STEAL_AT_ONCE && !HARD_ON &&
+		    (owner_keeps_up(victim) || !owner_is_slow(victim)))
+			continue;
+		gp = steal_now(pp, victim);
+		if (gp)
+			return gp;
+	}
+	return NULL;
+}
+
+/*
+ * Those whom a timer has just woken on this P go first: in their place another
+ * one might run for a whole slice. But only some times in a row.
+ */
+static bool
+alarms_first(struct p *pp)
+{
+	bool woken = alarm_run(&pp->timers);
+
+	woken |= alarm_run(&alarm_common);
+	pp->alarms_run = woken && pp->alarms_run < ALARMS_FIRST_MAX ?
+	    pp->alarms_run + 1 : 0;
+	return pp->alarms_run;
+}
+
+/*
+ * Somebody has just begun to wait for a descriptor, beside others who do not
+ * let anybody run: maybe another one's turn has come by that.
+ */
+static struct g *
+network_first(struct p *pp)
+{
+	pp->look = false;
+	pp->fair.global_at = pp->fair.global_kept;
+	if (pp->looks_run++ < LOOKS_FIRST_MAX && netpoll_look_first())
+		return global_turn(pp, true);
+	pp->looks_run = 0;
+	return NULL;
+}
+
+/* Looks at other Ps before the own queue. */
+static struct g *
+visit(struct m *mp, struct p *pp)
+{
+	struct g *gp = NULL;
+
+	pp->roam = false;
+	if (runq_len(&pp->q) <= RUNQ_HALF && idle_start_spinning(mp))
+		gp = steal(pp);
+	a_bump(&pp->fair.visits, 1);
+	return gp;
+}
+
+/* One of a source that has waited for a slice, if any is due. */
+static cold struct g *
+serve_due(struct m *mp, struct p *pp)
+{
+	struct g *gp = NULL;
+	int source;
+
+	while (!gp && (source = fair_next_due(&pp->fair)) >= 0)
+		gp = source == FAIR_NEXT ? runq_take_next(&pp->q) :
+		    source == FAIR_RING ? runq_get(&pp->q) :
+		    source == FAIR_NEWEST ? nest_pop(&pp->q.nest) :
+		    source == FAIR_OLDEST ? nest_take(&pp->q.nest) :
+		    source == FAIR_GLOBAL ? global_turn(pp, false) :
+		    visit(mp, pp);
+	return gp;
+}
+
+/*
+ * An urgent goroutine, if one waits and it is its turn: before the sources that
+ * are due, or it would never be, with goroutines that run for whole slices. In
+ * the turn between two of these it is left out.
+ */
+static struct g *
+urgent_first(struct p *pp)
+{
+	bool waits = globq_urgent(&sched.globq);
+
+	if (fair_urgent(&pp->fair, waits))
+		return global_get(pp, 0, true);
+	if (waits)
+		pp->fair.global_at = 0;	/* it is next */
+	return NULL;
+}
+
+/* The global queue's turn, by count. */
+static struct g *
+global_by_count(struct p *pp)
+{
+	fair_done(pp);
+	netpoll_turn();
+	return global_turn(pp, false);
+}
+
+static struct g *
+begin_chain(struct p *pp, struct g *gp, bool urgent)
+{
+	fair_chain(&pp->fair);
+	pp->fair.urgent_chain = urgent;
+	return gp;
+}
+
+/* Those that do not wait for their turn in the own queue. */
+static struct g *
+search_line(struct m *mp, struct p *pp)
+{
+	struct g *gp = NULL;
+
+	if (unlikely(pp->look))
+		gp = network_first(pp);
+	if (!gp)
+		gp = urgent_first(pp);
+	if (gp)
+		return begin_chain(pp, gp, true);
+	if (due(pp))
+		gp = serve_due(mp, pp);
+	if (!gp && !alarms_first(pp) && fair_turn(pp))
+		gp = global_by_count(pp);
+	if (pp->roam)
+		alarm_run_all();
+	if (!gp && pp->roam)
+		gp = visit(mp, pp);
+	return gp ? begin_chain(pp, gp, false) : NULL;
+}
+
+/* One look at everything, in order. P held. */
+static struct g *
+search(struct m *mp)
+{
+	struct p *pp = m_p(mp);
+	struct g *gp = search_line(mp, pp);
+
+	if (!gp)
+		gp = pick_queued(pp);
+	if (!gp)
+		gp = global_get(pp, RUNQ_HALF - 1, true);
+	if (!gp && netpoll_look())
+		gp = pick_queued(pp);
+	if (!gp && idle_start_spinning(mp)) {
+		if (alarm_run_all())
+			gp = pick_queued(pp);
+		if (!gp)
+			gp = steal(pp);
+	}
+	return gp;
+}
+
+struct g *
+next_find(struct m *mp)
+{
+	for (;;) {
+		struct g *gp = mp->hand;
+
+		mp->hand = NULL;
+		if (unlikely(mp->pinned))
+			return pin_wait(mp);
+		if (unlikely(gp != NULL))
+			return gp;
+		if (unlikely(mp->shun) && m_p(mp))
+			p_hand_off(m_release(mp));
+		if (unlikely(!m_p(mp))) {
+			if (!idle_rest_loose(mp))
+				return NULL;
+			continue;
+		}
+		if (stop_asked()) {
+			if (!world_rest(mp))
+				return NULL;
+			continue;
+		}
+		gp = search(mp);
+		if (gp)
+			return gp;
+		if (!stop_asked() && !idle_rest(mp))
+			return NULL;
+	}
+}

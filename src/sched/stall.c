@@ -1,5 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-/* See stall.h. */
-#include "stall.h"
-
-struct stalls stalls;

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* See waiter.h. */
+#include "waiter.h"
+
+#include "expire.h"
+#include "fatal.h"
+#include "hard.h"
+#include "os.h"
+#include "sched.h"
+#include "self.h"
+
+void
+sleeper_contest(struct sleeper *s)
+{
+	if (s->contested)
+		return;
+	s->contested = true;
+	a_init(&s->race, RACE_EARLY);
+}
+
+/* ---- the time is up ---- */
+
+static void
+expire(struct timer *t, int64_t now, struct glist *woken)
+{
+	(void)now;
+	sleeper_end(container_of(t, struct sleeper, timer), RACE_EXPIRED,
+	    woken);
+}
+
+void
+sleeper_arm(struct sleeper *s, int64_t when)
+{
+	sleeper_contest(s);
+	if (when == NEVER_NS)
+		return;
+	if (!s->gp) {
+		s->when = when;
+		return;
+	}
+	s->armed = true;
+	timer_init(&s->timer, expire);
+	alarm_set(&s->timer, when);
+}
+
+void
+sleeper_disarm(struct sleeper *s)
+{
+	if (s->armed)
+		timer_stop(&s->timer);
+}
+
+/*
+ * A plain thread needs no timer: it sleeps only so long. (There may be no
+ * runtime that would run one.) If it was claimed at the last moment it is
+ * woken for sure.
+ */
+static void
+sleep_thread(struct sleeper *s)
+{
+	int64_t left = FOREVER;
+
+	if (s->when != NEVER_NS)
+		left = os_left_ns(s->when);
+	if (note_sleep(&s->note, left))
+		return;
+	/* pairs with nothing: who lost the race has done nothing yet */
+	if (!a_cas_acqrel(&s->race, RACE_OPEN, RACE_EXPIRED))
+		note_sleep(&s->note, FOREVER);
+}
+
+/* ---- sleeping ---- */
+
+struct release {
+	void (*fn)(void *arg);
+	void *arg;
+	struct sleeper *who;
+};
+
+/*
+ * The sleeper is off its stack, or is a thread about to sleep. False: it was
+ * ended before. OPEN before the queues are released, so that who finds it
+ * there can claim it. After that the record is touched no more: it may be
+ * gone. (If it was ended early nobody else wakes it.)
+ */
+static bool
+open_up(struct release *r)
+{
+	void (*fn)(void *arg) = r->fn;
+	void *arg = r->arg;
+	bool sleeps = true;
+
+	hard_pause();
+	/* pairs with sleeper_end: who ends it later finds it parked */
+	if (r->who->contested)
+		sleeps = a_cas_acqrel(&r->who->race, RACE_EARLY, RACE_OPEN);
+	fn(arg);
+	return sleeps;
+}
+
+static bool
+park_commit(struct g *gp, void *r)
+{
+	(void)gp;
+	return open_up(r);
+}
+
+enum race
+sleeper_sleep_with(struct sleeper *s, void (*release)(void *arg), void *arg,
+    enum wait_reason reason)
+{
+	struct release r = { release, arg, s };
+
+	if (s->gp)
+		sched_park(park_commit, &r, reason);
+	else if (open_up(&r))
+		sleep_thread(s);
+	if (!s->contested)
+		return RACE_CLAIMED;
+	/* pairs with nothing: waking us ordered it */
+	return (enum race)a_load_relaxed(&s->race);
+}
+
+static void
+drop(void *lock)
+{
+	lock_drop(lock);
+}
+
+enum race
+sleeper_sleep_slow(struct sleeper *s, struct lock *l, enum wait_reason reason)
+{
+	return sleeper_sleep_with(s, drop, l, reason);
+}
+
+/* ---- waking ---- */
+
+void
+sleeper_end(struct sleeper *s, enum race why, struct glist *woken)
+{
+	check(s->contested && (why == RACE_EXPIRED || why == RACE_CANCELLED));
+	/* both pair with open_up */
+	if (a_cas_acqrel(&s->race, RACE_EARLY, (uint32_t)why))
+		return;
+	if (!a_cas_acqrel(&s->race, RACE_OPEN, (uint32_t)why))
+		return;
+	if (s->gp)
+		glist_push(woken, s->gp);
+	else
+		note_wake(&s->note);
+}
+
+void
+waiter_wake_all(struct list *l)
+{
+	struct glist gs = {0};
+
+	while (!list_empty(l)) {
+		struct waiter *w = container_of(l->next, struct waiter, link);
+
+		list_remove(&w->link);
+		if (w->who->gp)
+			glist_push(&gs, w->who->gp);
+		else
+			note_wake(&w->who->note);
+	}
+	sched_ready_list(&gs);
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who waits: a goroutine, which parks, or a plain thread, which sleeps on a
+ * note. The records live on the waiter's own stack; stacks never move.
+ *
+ * A *sleeper* is who waits, once; a *waiter* is its place in one queue. Most
+ * wait in one queue and can only be woken from there. One that waits in
+ * several (select), or also for a time or a context, is *contested*: several
+ * may try to wake it, and only who claims it does.
+ *
+ *	EARLY ---> OPEN		the sleeper: it is parked now
+ *	  |          |
+ *	  |          +-------> CLAIMED	who took it from a queue, under its
+ *	  |          |			lock, and wakes it
+ *	  |          +-------> EXPIRED, CANCELLED	who wakes it
+ *	  +------------------> EXPIRED, CANCELLED	it will not park
+ *
+ * Queues are locked from before the sleeper stands in them until it is OPEN,
+ * so who claims sees it OPEN or too late; a timer can come EARLY.
+ */
+#ifndef WAITER_H
+#define WAITER_H
+
+#include "g.h"
+#include "list.h"
+#include "lock.h"
+#include "sched.h"
+#include "self.h"
+#include "timer_heap.h"
+
+enum race { RACE_EARLY, RACE_OPEN, RACE_CLAIMED, RACE_EXPIRED, RACE_CANCELLED };
+
+struct sleeper {
+	/* constant while it sleeps */
+	struct g *gp;		/* the goroutine, or NULL: a plain thread */
+	bool contested;
+	bool armed;		/* the timer was */
+	int64_t when;		/* a plain thread's own limit */
+	/* who claimed it, if contested: where */
+	struct waiter *won;
+	/* any thread, atomic */
+	a32 race;		/* enum race, if contested */
+	struct note note;	/* for a plain thread */
+	struct timer timer;	/* if armed */
+};
+
+struct waiter {
+	/* under the lock of what it waits on; list: next is NULL when it is
+	 * on none; waitq: only if queued */
+	struct list link;
+	bool queued;		/* in a waitq; of a contested one only */
+	/* who claimed it; its owner before that */
+	bool ok;		/* the sleeper: true. Who wakes it for
+				 * another reason than it waited for: false */
+	/* constant while it waits */
+	struct sleeper *who;
+	const void *key;	/* what it waits on, where queues are shared */
+	void *elem;		/* the value to send, or the room for one */
+};
+
+/*
+ * A queue whose being empty can be seen without its lock. First in, first out;
+ * any waiter can leave it. All under the lock of its owner but waitq_empty.
+ */
+struct waitq {
+	APTR(struct list) first;	/* NULL: empty */
+	struct list *last;
+};
+
+/* A hint, unless the lock is held. */
+static inline bool
+waitq_empty(const struct waitq *q)
+{
+	return !a_load_relaxed(&q->first);
+}
+
+static inline void
+waitq_push(struct waitq *q, struct waiter *w)
+{
+	struct list *node = &w->link;
+
+	w->queued = true;
+	w->ok = true;
+	node->next = NULL;
+	if (waitq_empty(q)) {
+		node->prev = NULL;
+		a_store_relaxed(&q->first, node);
+	} else {
+		node->prev = q->last;
+		q->last->next = node;
+	}
+	q->last = node;
+}
+
+static inline void
+waitq_remove(struct waitq *q, struct waiter *w)
+{
+	struct list *node = &w->link;
+
+	if (node->next)
+		node->next->prev = node->prev;
+	else
+		q->last = node->prev;
+	if (node->prev)
+		node->prev->next = node->next;
+	else
+		a_store_relaxed(&q->first, node->next);
+}
+
+/* The caller as a sleeper; and its place in a queue. */
+static inline void
+sleeper_init(struct sleeper *s)
+{
+	struct m *mp = m_self();
+
+	s->gp = mp ? m_g(mp) : NULL;
+	s->contested = false;
+	s->armed = false;
+	if (likely(s->gp))
+		return;
+	s->when = NEVER_NS;
+	note_clear(&s->note);
+}
+
+static inline void
+waiter_init(struct waiter *w, struct sleeper *s, const void *key)
+{
+	w->link.next = NULL;
+	w->key = key;
+	w->who = s;
+}
+
+/*
+ * It shall not sleep beyond `when` (NEVER_NS: it may). Contested from then
+ * on. No lock held that ranks after RANK_TIMER. sleeper_disarm undoes it, and
+ * must be called before the record is gone.
+ */
+void sleeper_arm(struct sleeper *s, int64_t when);
+void sleeper_disarm(struct sleeper *s);
+/* Others than the queue may end its sleep with sleeper_end. */
+void sleeper_contest(struct sleeper *s);
+
+/*
+ * Sleeps until woken. The lock, under which the caller queued itself, is held
+ * on entry and released when it may be woken. CLAIMED: taken from the queue.
+ * EXPIRED or CANCELLED: it may still stand in the queue, and must see to it.
+ */
+enum race sleeper_sleep_slow(struct sleeper *s, struct lock *l,
+    enum wait_reason reason);
+
+static inline enum race
+sleeper_sleep(struct sleeper *s, struct lock *l, enum wait_reason reason)
+{
+	if (unlikely(s->contested || !s->gp))
+		return sleeper_sleep_slow(s, l, reason);
+	sched_park_drop(l, reason);
+	return RACE_CLAIMED;
+}
+
+/* The same with something else than a lock to release. */
+enum race sleeper_sleep_with(struct sleeper *s, void (*release)(void *arg),
+    void *arg, enum wait_reason reason);
+
+/*
+ * The queue's lock is held, the waiter was taken off it: true if it is the
+ * caller's to wake; false if something else woke it, then drop it.
+ */
+static inline bool
+sleeper_claim(struct sleeper *s)
+{
+	/* relaxed: the queue's lock orders what is handed over */
+	return likely(!s->contested) ||
+	    a_cas_relaxed(&s->race, RACE_OPEN, RACE_CLAIMED);
+}
+
+/*
+ * Ends a contested sleep for another reason (EXPIRED, CANCELLED), or has it
+ * not begin. If there is a goroutine to wake it is added to the list.
+ */
+void sleeper_end(struct sleeper *s, enum race why, struct glist *woken);
+
+/*
+ * Wakes a sleeper that was claimed; no lock held. It must not be touched after
+ * this: the record is gone when it runs.
+ */
+static inline void
+sleeper_wake(struct sleeper *s)
+{
+	if (likely(s->gp))
+		sched_ready(s->gp);
+	else
+		note_wake(&s->note);
+}
+
+/* All waiters of a list, in order. */
+void waiter_wake_all(struct list *l);
+
+/* The longest waiter of a queue that can be claimed, off the queue; or NULL. */
+static inline struct waiter *
+waitq_claim(struct waitq *q)
+{
+	struct list *node;
+
+	while ((node = a_load_relaxed(&q->first))) {
+		struct waiter *w = container_of(node, struct waiter, link);
+
+		waitq_remove(q, w);
+		/*
+		 * Most are not contested, and then nothing is written to their
+		 * stack, which may be far: it would have to be here before the
+		 * lock can be released.
+		 */
+		if (likely(!w->who->contested))
+			return w;
+		w->queued = false;
+		if (sleeper_claim(w->who)) {
+			w->who->won = w;
+			return w;
+		}
+	}
+	return NULL;
+}
+
+#endif

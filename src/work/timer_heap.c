@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A heap of timers: four children a node, ordered by time. The places hold
+ * the time beside the pointer, so that sifting reads no timer; it writes each
+ * one it moves, to tell it its place.
+ *
+ * A stopped timer leaves its place empty, with its time, so nothing else
+ * moves. Empty places go when they come to the top or to the end, or when
+ * they are more than a quarter: then all are thrown out at once, which costs
+ * each stop a constant.
+ *
+ * Rejected: taking a stopped timer's place out at once (a sift for each stop);
+ * a flag in the timer and leaving it in the heap (then its memory could not be
+ * reused until its time had come); a wheel (cheaper to set, but needs ticks or
+ * a search to know when the next one is due).
+ */
+#include "timer_heap.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "fatal.h"
+#include "os.h"
+
+enum {
+	CHILDREN = 4,
+	SKIP = CHILDREN - 1,	/* places left out: see struct timers */
+	PLACES_MIN = PAGE / sizeof(struct place) - SKIP,
+	EMPTY_MIN = 32,
+	RUN_BATCH = 128
+};
+
+/* ---- the heap: lock held ---- */
+
+/* The timer of a place; NULL if it is a goroutine's, or empty. */
+static struct timer *
+timer_of(struct place p)
+{
+	return p.who & PLACE_G ? NULL : (struct timer *)p.who;
+}
+
+static void
+put(struct timers *h, uint32_t i, struct place p)
+{
+	struct timer *t = timer_of(p);
+
+	h->places[i] = p;
+	if (t)
+		t->place = i;
+}
+
+static void
+sift_up(struct timers *h, uint32_t i, struct place p)
+{
+	while (i > 0) {
+		uint32_t up = (i - 1) / CHILDREN;
+
+		if (h->places[up].when <= p.when)
+			break;
+		put(h, i, h->places[up]);
+		i = up;
+	}
+	put(h, i, p);
+}
+
+static uint32_t
+earliest_child(const struct timers *h, uint32_t i)
+{
+	uint32_t first = i * CHILDREN + 1, best = first;
+	uint32_t end = first + CHILDREN < h->n ? first + CHILDREN : h->n;
+
+	for (uint32_t c = first + 1; c < end; c++)
+		if (h->places[c].when < h->places[best].when)
+			best = c;
+	return best;
+}
+
+static void
+sift_down(struct timers *h, uint32_t i, struct place p)
+{
+	while (i * CHILDREN + 1 < h->n) {
+		uint32_t c = earliest_child(h, i);
+
+		if (p.when <= h->places[c].when)
+			break;
+		put(h, i, h->places[c]);
+		i = c;
+	}
+	put(h, i, p);
+}
+
+/* What must hold whenever the lock is free. */
+bool
+timers_valid(struct timers *h)
+{
+	uint32_t empty = 0;
+
+	for (uint32_t i = 0; i < h->n; i++) {
+		struct place p = h->places[i];
+		struct timer *t = timer_of(p);
+
+		if (i && h->places[(i - 1) / CHILDREN].when > p.when)
+			return false;
+		empty += !p.who;
+		if (t && (t->place != i || a_load_relaxed(&t->heap) != h))
+			return false;
+	}
+	return empty == h->n_empty && (h->n == 0 || h->places[h->n - 1].who);
+}
+
+/* Moves the places to memory for cap of them. False if it is refused. */
+static bool
+resize(struct timers *h, uint32_t cap)
+{
+	struct place *places = os_map((cap + SKIP) * sizeof *places);
+
+	if (!places)
+		return false;
+	places += SKIP;
+	if (h->places) {
+		memcpy(places, h->places, h->n * sizeof *places);
+		os_unmap(h->places - SKIP, (h->cap + SKIP) * sizeof *places);
+	}
+	h->places = places;
+	h->cap = cap;
+	return true;
+}
+
+/* No empty places at the end. */
+static void
+trim(struct timers *h)
+{
+	while (h->n && !h->places[h->n - 1].who) {
+		h->n--;
+		h->n_empty--;
+	}
+}
+
+/* The same after something left; and memory for a few times what is there. */
+static void
+shrink(struct timers *h)
+{
+	trim(h);
+	if (unlikely(h->cap > PLACES_MIN && h->n < h->cap / 8))
+		resize(h, h->cap / 4 < PLACES_MIN ? PLACES_MIN : h->cap / 4);
+}
+
+/* The top place leaves. */
+static void
+drop_top(struct timers *h)
+{
+	struct place last = h->places[--h->n];
+
+	if (!h->places[0].who)
+		h->n_empty--;
+	if (h->n)
+		sift_down(h, 0, last);
+	shrink(h);
+}
+
+/* Throws out all empty places. */
+static cold void
+compact(struct timers *h)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < h->n; i++)
+		if (h->places[i].who)
+			put(h, n++, h->places[i]);
+	h->n = n;
+	h->n_empty = 0;
+	for (uint32_t i = n / CHILDREN + 1; i-- > 0; )
+		if (i < n)
+			sift_down(h, i, h->places[i]);
+	trim(h);
+}
+
+/*
+ * Tells everybody when to look next. True if that became earlier. A later
+ * time needs no care: who looks too early looks again.
+ */
+static bool
+publish(struct timers *h)
+{
+	int64_t first = h->n ? h->places[0].when : NEVER_NS;
+	int64_t old = (int64_t)a_load_relaxed(&h->first);
+
+	/*
+	 * sc: pairs with alarm_watch: who sets a timer looks next whether
+	 * somebody waits for it, while who goes to wait looks for timers
+	 */
+	if (first < old)
+		a_store_sc(&h->first, (uint64_t)first);
+	else if (first > old)
+		a_store_relaxed(&h->first, (uint64_t)first);
+	return first < old;
+}
+
+/* Makes room for n more. False if memory is refused. */
+static bool
+reserve(struct timers *h, uint32_t n)
+{
+	uint32_t cap = h->cap ? h->cap : PLACES_MIN;
+
+	if (likely(n <= h->cap - h->n))
+		return true;
+	if (n <= h->cap - h->n + h->n_empty) {
+		compact(h);
+		return true;
+	}
+	while (n > cap - h->n)
+		cap *= 2;
+	return resize(h, cap);
+}
+
+/* There is room. */
+static void
+insert(struct timers *h, int64_t when, uintptr_t who)
+{
+	sift_up(h, h->n++, (struct place){ when, who });
+	trim(h);		/* an empty place may have moved to the end */
+}
+
+static void
+leave(struct timers *h, struct timer *t)
+{
+	h->places[t->place].who = 0;
+	h->n_empty++;
+	shrink(h);
+	if (unlikely(h->n_empty > EMPTY_MIN && h->n_empty > h->n / 4))
+		compact(h);
+}
+
+/* ---- for all ---- */
+
+int
+timers_add(struct timers *h, struct timer *t, int64_t when)
+{
+	int earlier = -ENOMEM;
+
+	check(!a_load_relaxed(&t->heap));
+	lock_take(&h->lock);
+	if (likely(reserve(h, 1))) {
+		insert(h, when, (uintptr_t)t);
+		a_store_rel(&t->heap, h);	/* pairs with timer_stop */
+		earlier = publish(h);
+	}
+	check_slow(h->n > 64 || timers_valid(h));
+	lock_drop(&h->lock);
+	return earlier;
+}
+
+int
+timers_add_g(struct timers *h, struct g *gp, int64_t when)
+{
+	int earlier = -ENOMEM;
+
+	lock_take(&h->lock);
+	if (likely(reserve(h, 1))) {
+		insert(h, when, (uintptr_t)gp | PLACE_G);
+		earlier = publish(h);
+	}
+	check_slow(h->n > 64 || timers_valid(h));
+	lock_drop(&h->lock);
+	return earlier;
+}
+
+bool
+timer_stop(struct timer *t)
+{
+	struct timers *h;
+
+	/* pairs with timers_add, timers_run and timers_move */
+	while ((h = a_load_acq(&t->heap))) {
+		lock_take(&h->lock);
+		if (a_load_relaxed(&t->heap) == h) {
+			leave(h, t);
+			/* pairs with itself: who sees it idle may arm it */
+			a_store_rel(&t->heap, NULL);
+			publish(h);
+			check_slow(h->n > 64 || timers_valid(h));
+			lock_drop(&h->lock);
+			return true;
+		}
+		lock_drop(&h->lock);
+	}
+	return false;
+}
+
+int
+timers_set(struct timers *mine, struct timer *t, int64_t when, int64_t period,
+    bool *was)
+{
+	struct timers *h, *to;
+	int earlier = -ENOMEM;
+
+	for (;;) {
+		/* pairs with whoever armed or stopped it last */
+		h = a_load_acq(&t->heap);
+		to = h ? h : mine;
+		lock_take(&to->lock);
+		/* pairs with the same of another: one of us has it */
+		if (h ? a_load_relaxed(&t->heap) == h :
+		    a_cas_acqrel(&t->heap, NULL, mine))
+			break;
+		lock_drop(&to->lock);
+	}
+	*was = h != NULL;
+	if (h)
+		leave(h, t);
+	if (likely(reserve(to, 1))) {
+		t->period = period;
+		insert(to, when, (uintptr_t)t);
+		earlier = publish(to);
+	} else {
+		a_store_rel(&t->heap, NULL);	/* pairs with timer_stop */
+	}
+	check_slow(to->n > 64 || timers_valid(to));
+	lock_drop(&to->lock);
+	return earlier;
+}
+
+/* One that is late leaves out what it missed and keeps its phase. */
+static int64_t
+next_tick(int64_t due, int64_t period, int64_t now)
+{
+	int64_t step, next;
+
+	if (__builtin_mul_overflow((now - due) / period + 1, period, &step) ||
+	    __builtin_add_overflow(due, step, &next))
+		return NEVER_NS;
+	return next;
+}
+
+/*
+ * The timer, which was due, stays in this heap's name until its fn has
+ * returned, so that who stops it meanwhile waits for the lock.
+ */
+static void
+fire(struct timers *h, struct place p, int64_t now, struct glist *woken)
+{
+	struct timer *t = timer_of(p);
+
+	t->when = t->period ? next_tick(p.when, t->period, now) : NEVER_NS;
+	t->fn(t, now, woken);
+	if (t->when != NEVER_NS)
+		insert(h, t->when, (uintptr_t)t);
+	else
+		a_store_rel(&t->heap, NULL);	/* pairs with timer_stop */
+}
+
+void
+timers_run(struct timers *h, int64_t now, struct glist *woken)
+{
+	int n = 0;
+
+	lock_take(&h->lock);
+	while (h->n && h->places[0].when <= now && n < RUN_BATCH) {
+		struct place p = h->places[0];
+
+		drop_top(h);
+		if (p.who & PLACE_G)
+			glist_push(woken, (struct g *)(p.who - PLACE_G));
+		else if (p.who)
+			fire(h, p, now, woken);
+		n += p.who != 0;
+	}
+	publish(h);
+	check_slow(h->n > 64 || timers_valid(h));
+	lock_drop(&h->lock);
+}
+
+bool
+timers_pending(struct timers *h)
+{
+	bool some = false;
+
+	lock_take(&h->lock);
+	for (uint32_t i = 0; i < h->n && !some; i++)
+		some = h->places[i].who && h->places[i].when != NEVER_NS;
+	lock_drop(&h->lock);
+	return some;
+}
+
+void
+timers_move(struct timers *from, struct timers *to)
+{
+	struct timers *low = from < to ? from : to;
+	struct timers *high = from < to ? to : from;
+
+	lock_take(&low->lock);
+	lock_take_peer(&high->lock);
+	if (!reserve(to, from->n))
+		fatal("out of memory: no room for %u timers of a processor "
+		    "that is gone", from->n);
+	for (uint32_t i = 0; i < from->n; i++) {
+		struct place p = from->places[i];
+		struct timer *t = timer_of(p);
+
+		if (p.who)
+			insert(to, p.when, p.who);
+		if (t)
+			a_store_rel(&t->heap, to); /* pairs with timer_stop */
+	}
+	from->n = from->n_empty = 0;
+	shrink(from);
+	publish(from);
+	publish(to);
+	lock_drop_peer(&high->lock);
+	lock_drop(&low->lock);
+}
