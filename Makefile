@@ -105,18 +105,21 @@ TESTS	= $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/*/*.c)) \
 # These look for libc's own functions at run time, or at what a program with
 # shared libraries is made of.
 ifneq ($(STATIC),)
-TESTS	:= $(filter-out %/api/denied %/api/rounding %/unit/nothreads \
-	%/api/allowed %/api/linked %/api/explained %/api/endless_audited %/unit/audited \
-	%/unit/unwound %/unit/held,$(TESTS))
+TESTS	:= $(filter-out %/context_group_enomem %/sched/fenv \
+	%/thread_refused_unit %/preempt_allow %/preempt_allow_linked \
+	%/preempt_explain %/loops_audited %/audit_unit %/unwind_unit \
+	%/lock_held_unit,$(TESTS))
 endif
 # A library in C++, for a program in C.
 PLUGINS	= $(if $(STATIC),,$(if $(shell command -v $(CXX)),\
 	$(B)/tests/plugin.so $(B)/tests/plugin_weft.so))
 ifeq ($(PLUGINS),)
-TESTS	:= $(filter-out %/api/plugin,$(TESTS))
+TESTS	:= $(filter-out %/cxx_loaded,$(TESTS))
 endif
 # These are run by `make torture`.
 TESTS	:= $(filter-out $(B)/tests/torture/%,$(TESTS))
+# `make test T=sync/select` runs those whose path begins like that.
+TESTS	:= $(filter $(B)/tests/$(T)%,$(TESTS))
 # An example is a file, or a folder. The HTTP server without its program is
 # used by others, too.
 EXAMPLES = $(patsubst examples/%.c,$(B)/examples/%,$(wildcard examples/*.c)) \
@@ -214,36 +217,36 @@ install: all
 # ---- programs
 
 USER	= $(COMMON) -Iinclude -iquote tests $(CFLAGS) -MMD -MP $(LINK)
-T	= $(B)/tests/t.o
+HARNESS	= $(B)/tests/t.o
 
-$(T): tests/t.c
+$(HARNESS): tests/t.c
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(USER) -fPIC -c -o $@ $<
 
 # unit tests open a room by its header, so they see hidden names
-$(B)/tests/unit/%: tests/unit/%.c $(T) $(ALL)
+$(B)/tests/%_unit: tests/%_unit.c $(HARNESS) $(ALL)
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(USER) $(QUOTE) -fPIC -o $@ $< $(filter %.o %.a,$^)
 
-$(B)/tests/%: tests/%.c $(T) $(LIBA)
+$(B)/tests/%: tests/%.c $(HARNESS) $(LIBA)
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(USER) -o $@ $< $(filter %.o %.a,$^)
 
-$(B)/tests/http/%: tests/http/%.c $(T) $(HTTP) $(LIBA)
+$(B)/tests/http/%: tests/http/%.c $(HARNESS) $(HTTP) $(LIBA)
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(USER) -iquote examples/http -o $@ $(filter-out %.h,$^)
 
-CHECKED	= $(addprefix $(B)/tests/api/,checked_loop checked_handler)
+CHECKED	= $(addprefix $(B)/tests/preempt/checkpoint_inserted_,loop handler)
 $(CHECKED): $(CHECKSA)
 $(CHECKED): private USER += $(CHECKS) \
 	$(if $(findstring clang,$(CC)),$(CHECKS_CLANG))
 
-$(B)/tests/api/plugin: | $(PLUGINS)
-$(B)/tests/api/plugin: private USER += -rdynamic \
+$(B)/tests/sched/cxx_loaded: | $(PLUGINS)
+$(B)/tests/sched/cxx_loaded: private USER += -rdynamic \
 	-DPLUGIN='"$(abspath $(B))/tests/plugin.so"' \
 	-DPLUGIN_WEFT='"$(abspath $(B))/tests/plugin_weft.so"'
 $(B)/tests/plugin_weft.so: private DEFS += -DPLUGIN_INCLUDES_WEFT
@@ -255,13 +258,13 @@ $(PLUGINS): tests/plugin.cc include/weft.h include/weft/threads.h
 	    -Iinclude $(CFLAGS) -fPIC -shared -o $@ $<
 
 # In front of the objects that need it, so by all means.
-$(B)/tests/api/rounding_kept: private USER += -Wl,--no-as-needed -lm
+$(B)/tests/preempt/fenv_preempted: private USER += -Wl,--no-as-needed -lm
 
-$(B)/tests/%: tests/%.cc $(T) $(LIBA)
+$(B)/tests/%: tests/%.cc $(HARNESS) $(LIBA)
 	@mkdir -p $(@D)
 	$(call say,CXX)
 	$(Q)$(CXX) -std=c++17 -Wall -Wextra -Werror $(DEFS) $(SANFLAGS) -pthread \
-	    -Iinclude -iquote tests $(CFLAGS) -MMD -MP $(LINK) -o $@ $< $(T) \
+	    -Iinclude -iquote tests $(CFLAGS) -MMD -MP $(LINK) -o $@ $< $(HARNESS) \
 	    $(LIBA)
 
 # Torture programs: the same works with different mains; see tests/torture.
@@ -330,7 +333,7 @@ $(B)/bench/weft-loops: $(filter-out %/mix.c,$(wildcard bench/foreign/*.c)) \
 	$(Q)$(CC) $(USER) -iquote bench/foreign -o $@ $(filter %.c %.a,$^) \
 	    -L$(@D) -lmix -Wl,-rpath,'$$ORIGIN'
 
--include $(OBJ:.o=.d) $(B)/obj/checks.d $(T:.o=.d) $(TESTS:=.d) \
+-include $(OBJ:.o=.d) $(B)/obj/checks.d $(HARNESS:.o=.d) $(TESTS:=.d) \
 	$(EXAMPLES:=.d) $(HTTP_OBJ:.o=.d) $(BENCH:=.d)
 
 # ---- doing things
@@ -347,11 +350,13 @@ test: all $(TESTS)
 # Programs under valgrind: what goroutines wait for, since it may know nothing
 # of what is on their stacks, and some input and output.
 VALGRIND ?= valgrind -q --error-exitcode=9 --leak-check=no
-VALGRIND_TESTS = $(addprefix $(B)/tests/,$(addprefix api/,\
-	$(notdir $(basename $(wildcard tests/api/channel*.c) \
-	$(wildcard tests/api/choose*.c))) ticking timeouts sleeping alarms \
-	early_timers mutual condition waitgroup_all once_only together cancel \
-	goroutine yield sockets deadlines closing lines outlived))
+VALGRIND_TESTS = $(addprefix $(B)/tests/,\
+	$(filter-out %_crash %_stress,$(patsubst tests/%.c,%,\
+	$(wildcard tests/sync/chan*.c tests/sync/select*.c))) \
+	interface/chan_macros time/ticker time/timer time/sleep \
+	time/after_func time/timer_before_run sync/mutex sync/cond \
+	sync/waitgroup sync/once sync/group sync/context sched/go sched/yield \
+	io/socket io/deadline io/close io/reader io/deadline_fd_reuse)
 
 valgrind: $(VALGRIND_TESTS)
 	@rm -f $(B)/failures

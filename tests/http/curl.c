@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The server against a client that others wrote: curl, if there is one. */
-#include "asking.h"
+#include "loopback.h"
 
 #include <fcntl.h>
 #include <stdarg.h>

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* For tests of connections: listeners, and what is left of all that. */
+#ifndef SOCKETS_H
+#define SOCKETS_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <weft.h>
+
+#include "open_fds.h"
+#include "t.h"
+
+/*
+ * The library's own descriptors are made with the first call, so that what is
+ * open before a test and after it can be compared.
+ */
+__attribute__((__unused__)) static int
+open_fds_before(void)
+{
+	int fd[2];
+	char c = 0;
+
+	EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+	EQ(weft_write(fd[0], &c, 1), 1);
+	EQ(weft_read(fd[1], &c, 1), 1);
+	weft_set_read_deadline(fd[1], weft_in(WEFT_US));
+	EQ(weft_read(fd[1], &c, 1), -ETIMEDOUT);
+	weft_close(fd[0]);
+	weft_close(fd[1]);
+	return count_fds();
+}
+
+/* All goroutines but the caller have ended: those that were on the way out. */
+__attribute__((__unused__)) static void
+wait_alone(void)
+{
+	while (weft_count() > 1)
+		weft_sleep(WEFT_MS);
+}
+
+/* "127.0.0.1:port" of a listener. */
+__attribute__((__unused__)) static const char *
+at(int listener)
+{
+	static char text[WEFT_ADDRESS_TEXT];
+
+	return weft_local_text(listener, text, sizeof text);
+}
+
+/* Whether there is version 6 here. */
+__attribute__((__unused__)) static bool
+has_v6(void)
+{
+	int fd = weft_listen("tcp6", "[::1]:0");
+
+	if (fd >= 0)
+		weft_close(fd);
+	return fd >= 0;
+}
+
+/*
+ * Has a listener with a backlog of 1 take no more: whoever connects to it
+ * waits. Fills `fd` with those that keep it full, and returns how many these
+ * are. The kernel takes one more than the backlog; if the last of them was
+ * slow to get into the queue, another.
+ */
+enum { FILLING = 16 };
+__attribute__((__unused__)) static int
+fill(int listener, int *fd)
+{
+	int n = 0;
+
+	do {
+		fd[n] = weft_dial_with("tcp", at(listener),
+		    .until = n < 2 ? 0 : weft_in(50 * WEFT_MS));
+	} while (fd[n] >= 0 && ++n < FILLING);
+	EQ(n < FILLING ? fd[n] : 0, -ETIMEDOUT);
+	OK(n >= 2);
+	return n;
+}
+
+__attribute__((__unused__)) static void
+close_all(int *fd, int n)
+{
+	for (int i = 0; i < n; i++)
+		EQ(weft_close(fd[i]), 0);
+}
+
+/* One byte goes from one end to the other. */
+__attribute__((__unused__)) static bool
+joined(int a, int b)
+{
+	char c = 'a';
+
+	return weft_write(a, &c, 1) == 1 && weft_read(b, &c, 1) == 1 &&
+	    c == 'a';
+}
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* Endless loops, in a program that can be preempted by signals. */
+#include "loops.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SIGNALS = 0 };
+#else
+enum { SIGNALS = 1 };
+#endif
+
+static void
+preempted_or_taken(bool signals)
+{
+	weft_stalls s;
+
+	both_advance();
+	s = stalls_now();
+	OK(s.asked > 0);
+	if (signals) {
+		OK(can_preempt());
+		OK(s.preempted > 0);
+		OK(s.signals >= s.preempted);
+	} else {
+		EQ(s.signals, 0);
+		EQ(s.preempted, 0);
+		OK(s.taken[WEFT_TAKEN_OFF] > 0);
+		OK(s.loose > 0);
+	}
+}
+
+GTEST(how_with_signals, 1) { preempted_or_taken(SIGNALS); }
+ETEST(how_without, 1, "WEFT_PREEMPT_SIGNAL=-1") { preempted_or_taken(false); }

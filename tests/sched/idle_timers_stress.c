@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A program that sleeps until a time makes no system calls until then, and a
+ * handful when it comes. Shown by what the kernel counted for each thread, and
+ * by strace.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+
+#include "quiescence.h"
+
+#define HOUR (3600 * WEFT_SECOND)
+
+static weft_waitgroup gate;
+
+/* ---- as the kernel counts ---- */
+
+static void *
+watch(void *moved)
+{
+	long before;
+
+	settle();
+	before = activity();
+	sleep_for(0.7);
+	*(long *)moved = activity() - before;
+	weft_waitgroup_done(&gate);
+	return NULL;
+}
+
+static void nothing(void *arg) { (void)arg; }
+
+/* Every way to wait for an hour, and timers that nobody waits for. */
+static void
+sleep_long(int how)
+{
+	weft_chan *c = weft_chan_make(8, 0);
+	weft_case cases[] = { WEFT_RECV(c, NULL), WEFT_RECV(weft_after(HOUR),
+	    NULL) };
+
+	weft_after_func(HOUR, nothing, NULL);
+	switch (how % 4) {
+	case 0: weft_sleep(HOUR); break;
+	case 1: weft_chan_recv_until(c, NULL, weft_in(HOUR)); break;
+	case 2: weft_select(cases, 2); break;
+	case 3: weft_chan_recv(weft_timer_chan(weft_ticker_make(HOUR)), NULL);
+	}
+}
+
+static void
+nobody_moves(int sleepers)
+{
+	long moved = -1;
+	pthread_t t;
+
+	if (OWN_THREAD)
+		t_skip("the sanitizer has a thread of its own");
+	weft_waitgroup_add(&gate, 1);
+	for (int i = 0; i < sleepers; i++)
+		weft_go(sleep_long, i);
+	EQ(pthread_create(&t, NULL, watch, &moved), 0);
+	weft_waitgroup_wait(&gate);
+	pthread_join(t, NULL);
+	EQ(moved, 0);
+}
+
+GTEST(one_sleeper_moves_nobody, 4) { nobody_moves(1); }
+GTEST(many_sleepers_move_nobody, 4) { nobody_moves(100); }
+GTEST(sleepers_of_one_move_nobody, 1) { nobody_moves(10); }
+
+/* Timers that were stopped do not wake anybody at their time. */
+static void *
+watch_stopped(void *moved)
+{
+	weft_timer *t[100];
+	long before;
+
+	for (int i = 0; i < 100; i++)
+		t[i] = weft_after_func((400 + i * 3) * WEFT_MS, nothing, NULL);
+	for (int i = 0; i < 100; i++)
+		OK(weft_timer_stop(t[i]));
+	settle();
+	before = activity();
+	sleep_for(0.6);
+	*(long *)moved = activity() - before;
+	weft_waitgroup_done(&gate);
+	return NULL;
+}
+
+/* One wake to find out that there is nothing left would be all right. */
+GTEST(stopped_timers_wake_nobody, 2)
+{
+	long moved = -1;
+	pthread_t t;
+
+	if (OWN_THREAD)
+		t_skip("the sanitizer has a thread of its own");
+	weft_waitgroup_add(&gate, 1);
+	EQ(pthread_create(&t, NULL, watch_stopped, &moved), 0);
+	weft_waitgroup_wait(&gate);
+	pthread_join(t, NULL);
+	OK(moved >= 0 && moved <= 20);
+}
+
+/* ---- under strace ---- */
+
+/* Main and another sleep for an hour; a thread looks, and ends it all. */
+static void *
+look_and_leave(void *arg)
+{
+	settle();
+	mark_begin();
+	sleep_for(1);
+	mark_end();
+	_exit(0);
+	return arg;
+}
+
+GTEST(traced_hour, 4)
+{
+	pthread_t t;
+
+	only_traced();
+	weft_go(weft_sleep, HOUR);
+	EQ(pthread_create(&t, NULL, look_and_leave, NULL), 0);
+	weft_sleep(HOUR);
+}
+
+/* A thread that is still being made would have its calls counted. */
+static void
+others_idle(void)
+{
+	weft_stats s;
+
+	do {
+		weft_sleep(100 * WEFT_MS);
+		weft_stats_read(&s);
+	} while (s.threads_idle + 1 < s.threads);
+}
+
+GTEST(traced_second, 4)
+{
+	only_traced();
+	others_idle();
+	mark_begin();
+	weft_sleep(WEFT_SECOND);
+	mark_end();
+}
+
+TEST(an_hour_is_silent)
+{
+	EQ(trace("traced_hour"), 0);
+}
+
+/* It falls asleep, wakes, and perhaps wakes another; that is all. */
+TEST(a_second_is_a_handful)
+{
+	long calls = trace("traced_second");
+
+	OK(calls >= 0 && calls <= 30);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A deadline that comes when no goroutine can be made to see to it: it is
+ * late, and nothing is lost.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "chan.h"
+#include "context.h"
+#include "os.h"
+#include "sched.h"
+#include "spawn.h"
+#include "t.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#define LEAKS() __lsan_do_recoverable_leak_check()
+#else
+#define LEAKS() 0
+#endif
+
+#ifdef WEFT_DEBUG
+
+static void nothing(void *arg) { (void)arg; }
+
+/* Main empties the caches of its P, and is to keep it. */
+__attribute__((constructor)) static void
+no_preemption(void)
+{
+	setenv("WEFT_PREEMPT_SIGNAL", "-1", 1);
+	setenv("WEFT_MAX_LOOSE", "-1", 1);
+}
+
+/* Takes all records there are: of the one P, and of those who have none. */
+static void
+refuse(void)
+{
+	static const struct weft_site site = { "nothing", "?", 0 };
+
+	a_store_relaxed(&os_map_fail_after, 1);
+	while (spawn_make(stack_default_class, &site, nothing, NULL))
+		;
+	while (g_alloc_any())
+		;
+}
+
+static void
+allow(void)
+{
+	a_store_relaxed(&os_map_fail_after, 0);
+}
+
+static void
+pass(int64_t when)
+{
+	while (weft_now() < when)
+		weft_yield();
+}
+
+/* Nobody has asked it for its error: that would say it, too. */
+static bool
+is_cancelled(weft_context *ctx)
+{
+	return weft_chan_try_recv(weft_context_done(ctx), NULL) == 0;
+}
+
+/* One whose time is up, and that is tried again and again. */
+static weft_context *
+make_overdue(void)
+{
+	int64_t when = weft_in(500 * WEFT_MS);
+	weft_context *ctx = weft_context_make_until(NULL, when);
+
+	refuse();
+	OK(weft_now() < when);	/* else it may have had its goroutine */
+	pass(when + 5 * WEFT_MS);
+	OK(!is_cancelled(ctx));
+	EQ(weft_count(), 1);
+	return ctx;
+}
+
+GTEST(it_comes_later, 1)
+{
+	weft_context *ctx = make_overdue();
+
+	allow();
+	while (!is_cancelled(ctx))
+		weft_yield();
+	EQ(weft_context_error(ctx), -ETIMEDOUT);
+	weft_context_release(ctx);
+	while (weft_count() > 1)
+		weft_yield();
+	EQ(LEAKS(), 0);
+}
+
+GTEST(it_is_cancelled_before, 1)
+{
+	weft_context *ctx = make_overdue();
+	weft_chan *done = weft_chan_retain(weft_context_done(ctx));
+
+	weft_context_cancel(ctx, 4);
+	EQ(weft_context_cause(ctx), 4);
+	EQ(a_load_relaxed(&done->refs), 2);
+	weft_context_release(ctx);
+	EQ(a_load_relaxed(&done->refs), 1);	/* the context is gone */
+	weft_chan_release(done);
+	allow();
+	pass(weft_in(5 * WEFT_MS));
+	EQ(weft_count(), 1);
+}
+
+GTEST(it_is_released_before, 1)
+{
+	weft_context *ctx = make_overdue();
+	weft_chan *done = weft_chan_retain(weft_context_done(ctx));
+
+	weft_context_release(ctx);
+	pass(weft_in(5 * WEFT_MS));
+	allow();
+	weft_chan_recv(done, NULL);
+	weft_chan_release(done);
+	while (weft_count() > 1)
+		weft_yield();
+	EQ(LEAKS(), 0);
+}
+
+#else
+TEST(it_comes_later) { t_skip("needs DEBUG=1"); }
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Moments between two steps of the scheduler, held on to: a timer has left its
+ * heap and its goroutine is not queued yet; one ran and set a timer while a
+ * deadlock was looked for; an M that leaves was just asked to wait for timers.
+ * There is no runtime here, only its records, with no Ps.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "deadlock.h"
+#include "expire.h"
+#include "sched.h"
+#include "t.h"
+
+/* So many threads that none here counts as foreign. */
+enum { THREADS = 100 };
+
+static void
+setup(void)
+{
+	list_init(&sched.idle_m);
+	a_store_relaxed(&sched.stopping, 0);
+	sched.n_m = THREADS;
+}
+
+static void
+nap(int ms)
+{
+	struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&ts, NULL);
+}
+
+/* Until somebody sleeps on a lock that we hold. */
+static void
+await_sleeper(struct lock *l)
+{
+	while (a_load_relaxed(&l->word) != LOCK_SLEEPERS)
+		nap(1);
+}
+
+/* ---- fired, and not queued yet ---- */
+
+static struct timers heap = TIMERS_INIT;
+static struct timer timer;
+static atomic_bool fires, go_on;
+
+static void
+fire(struct timer *t, int64_t now, struct glist *woken)
+{
+	(void)t, (void)now, (void)woken;
+	fires = true;
+	while (!go_on)
+		nap(1);
+}
+
+static void *
+run_heap(void *arg)
+{
+	EQ(alarm_run(&heap), false);
+	return arg;
+}
+
+/* It is in no heap that is looked at, as if it had left it. */
+TEST(who_is_about_to_wake_is_counted)
+{
+	pthread_t t;
+
+	setup();
+	EQ(alarm_pending(), false);
+	timer_init(&timer, fire);
+	timers_add(&heap, &timer, 1);
+	EQ(pthread_create(&t, NULL, run_heap, NULL), 0);
+	while (!fires)
+		nap(1);
+	EQ(alarm_pending(), true);
+	/* no deadlock, but ask again: it may wake nobody */
+	EQ(deadlock_check(), true);
+	go_on = true;
+	EQ(pthread_join(t, NULL), 0);
+	EQ(alarm_pending(), false);
+}
+
+/* ---- nobody runs, no timer is set, and yet ---- */
+
+static void *
+check_it(void *arg)
+{
+	EQ(deadlock_check(), false);
+	return arg;
+}
+
+/*
+ * Who looks for a deadlock is held up between the look at who is asleep and
+ * the one at the last heap, where it finds nothing. Meanwhile somebody ran.
+ */
+TEST(somebody_ran_between_two_looks)
+{
+	pthread_t t;
+
+	setup();
+	lock_take(&alarm_common.lock);
+	a_store_sc(&alarm_common.first, 1);	/* sc: as publish does */
+	EQ(pthread_create(&t, NULL, check_it, NULL), 0);
+	await_sleeper(&alarm_common.lock);
+	lock_take(&sched.lock);
+	sched.idle_gen++;	/* a P was taken, and is idle again */
+	lock_drop(&sched.lock);
+	a_store_sc(&alarm_common.first, (uint64_t)NEVER_NS);	/* sc: same */
+	lock_drop(&alarm_common.lock);
+	EQ(pthread_join(t, NULL), 0);
+}
+
+/* ---- one leaves ---- */
+
+static struct m leaving, staying;
+
+static void *
+sleep_and_leave(void *arg)
+{
+	EQ(m_sleep(&leaving), false);
+	return arg;
+}
+
+/*
+ * An idle M that is one too many has slept long enough. Before it gets the
+ * lock a timer is set, and it is asked to wait for that. It leaves, but tells
+ * another one.
+ */
+TEST(who_leaves_passes_the_watch_on)
+{
+	int64_t hour = os_now_ns() + INT64_C(3600000000000);
+	pthread_t t;
+
+	setup();
+	lock_take(&sched.lock);
+	m_idle_put(&staying);
+	m_idle_put(&leaving);
+	a_store_relaxed(&sched.n_idle_p, 1);
+	lock_drop(&sched.lock);
+	EQ(pthread_create(&t, NULL, sleep_and_leave, NULL), 0);
+	nap(100);		/* if this is too short: it is asked before */
+	lock_take(&sched.lock);
+	await_sleeper(&sched.lock);
+	a_store_sc(&alarm_common.first, (uint64_t)hour);	/* sc: same */
+	note_poke(&leaving.note);
+	lock_drop(&sched.lock);
+	EQ(pthread_join(t, NULL), 0);
+	EQ(note_wait(&staying.note, 0), NOTE_POKED);
+}
