@@ -23,22 +23,22 @@
  *	data[l], fin[l]		what can be read from it
  *	watched[l], tag[l], edge[l]	what the poller knows of it
  *	enter(), leave(), last()	desc_enter with desc_enter_slow, ...
- *	close_number(), end_life(), forget(), repair()	the same
+ *	close_fd(), end_life(), forget(), repair()	the same
  *	become_ready()		became_ready
  *	Reader			fdio_call: fdio_loop, desc_wait
  *	Closer, Setter		desc_close, desc_set_deadline
- *	Spawner			when_claim, when_attach or when_drop
+ *	Spawner			readable_claim, readable_attach or readable_drop
  *	Poller			fetch in netpoll.c, desc_event
  *	Monitor			netpoll_verify, desc_verify
  *
  * All is sequentially consistent here. What is done under the lock is one step
  * if it uses one word at most that others use without it; else there is a step
- * for each such word. (When close_number forgets, nobody uses any.) A read
+ * for each such word. (When close_fd forgets, nobody uses any.) A read
  * takes all, and had room for more: then it is drained, as TCP is; or it takes
  * one, and had no room for more.
  *
- * Not here: the other direction, files, blocking descriptors (desc_alone),
- * desc_attend, which file a deadline was set for (there is no variant with both
+ * Not here: the other direction, files, blocking descriptors (desc_lock_dir),
+ * desc_enqueue, which file a deadline was set for (there is no variant with both
  * BACK and DEADLINE), and that a count comes round.
  *
  * What must hold:
@@ -117,8 +117,8 @@
 
 /* begin: of spawner s it is GOROUTINE + s */
 #define NOBODY		0
-#define BEGIN_CLAIMED	1
-#define BEGIN_CLOSED	2
+#define READABLE_CLAIMED	1
+#define READABLE_CLOSED	2
 #define GOROUTINE	3
 
 /* What a variant leaves out. */
@@ -270,7 +270,7 @@ inline readable_start(shut)
 #ifndef KEEP_CLAIMED
 	d_step {
 		if
-		:: shut && begin == BEGIN_CLAIMED -> begin = BEGIN_CLOSED
+		:: shut && begin == READABLE_CLAIMED -> begin = READABLE_CLOSED
 		:: else
 		fi
 	};
@@ -325,7 +325,7 @@ inline forget()
 /* ---- users ---- */
 
 /* Closed is set, by us. */
-inline close_number()
+inline close_fd()
 {
 	d_step { !lock -> deadline = NONE; forget() };
 	d_step { assert(life == dying); kernel_close() };
@@ -349,7 +349,7 @@ inline last()
 	};
 #endif
 	if
-	:: is -> close_number()
+	:: is -> close_fd()
 	:: else
 	fi
 }
@@ -593,7 +593,7 @@ proctype Closer()
 #endif
 	};
 	if
-	:: is -> close_number()
+	:: is -> close_fd()
 	:: else -> leave()
 	fi
 }
@@ -708,7 +708,7 @@ end:		open()
 			d_step {
 				if
 				:: begin == NOBODY ->
-					begin = BEGIN_CLAIMED;
+					begin = READABLE_CLAIMED;
 					spawned_in[me] = life
 				:: else ->	/* EBUSY: one in a life */
 					assert(!opens || spawned_in[0] == life);
@@ -724,7 +724,7 @@ end:		open()
 	if
 	:: err -> goto left
 	:: d_step { !err -> begin = NOBODY; spawned_in[me] = 0 };
-		goto left			/* when_drop */
+		goto left			/* readable_drop */
 	:: !err
 	fi;
 	take();
@@ -732,7 +732,7 @@ end:		open()
 	d_step { uncount(); was_last = is };
 #endif
 	d_step {
-		is = (begin == BEGIN_CLAIMED);
+		is = (begin == READABLE_CLAIMED);
 		if
 		:: is -> begin = GOROUTINE + me
 		:: else -> begin = NOBODY; start(GOROUTINE + me)

@@ -16,11 +16,11 @@
  *	starved			sched.starved: a thread was refused
  *	queue()			put_last or put_global, then idle_wake
  *	wake()			idle_wake, idle_wake_slow, m_start, start_failed
- *	wake_if_work()		work_anywhere, idle_wake
- *	rest()			idle_rest: give_up, uncount, take_back
- *	rest_loose()		idle_rest_loose
+ *	wake_if_work()		idle_any_work, idle_wake
+ *	rest()			idle_park: release_if_no_work, uncount, take_back
+ *	rest_loose()		idle_park_detached
  *	hand_off()		p_hand_off, world_no_thread
- *	feed()			feed of monitor.c
+ *	retry_no_thread()			retry_no_thread of monitor.c
  *
  * Left out: naps and patience of thieves (they end), the world stopping, and
  * timers (monitor.pml).
@@ -177,7 +177,7 @@ inline born(x)
 #endif
 
 /* Is anything queued? One queue after the other, global first. */
-inline work_anywhere(yes)
+inline idle_any_work(yes)
 {
 	if
 	:: globq > 0 -> yes = true
@@ -221,7 +221,7 @@ inline failed(p)
 #endif
 	drop_lock();
 	if
-	:: yes -> work_anywhere(yes)
+	:: yes -> idle_any_work(yes)
 	:: else
 	fi
 }
@@ -268,7 +268,7 @@ inline wake()
 
 inline wake_if_work()
 {
-	work_anywhere(yes);
+	idle_any_work(yes);
 	if
 	:: yes -> yes = false; wake()
 	:: else
@@ -413,7 +413,7 @@ inline rest()
 		uncount();
 #endif
 #ifndef NO_LOOK
-		work_anywhere(yes);
+		idle_any_work(yes);
 #endif
 #ifdef UNCOUNT_LAST
 		uncount();

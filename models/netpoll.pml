@@ -13,9 +13,9 @@
  *	sleeper, next	of struct netpoll
  *	note[t]		the mark of its note
  *	broken, event	what the poller would report
- *	in()		get_in: true if `got`
- *	out()		get_out
- *	rouse(), poke()	the same
+ *	in()		enter_poller: true if `got`
+ *	out()		leave_poller
+ *	wake_sleeper(), poke()	the same
  *
  * Who gets the event and is not NEW wakes NEW, which waits for it.
  *
@@ -60,7 +60,7 @@ bool broken, event, given;	/* given: to NEW, by who got it */
 byte looks, ended;
 
 /* The mark was made. If it sleeps on its note that is enough. */
-inline rouse(t)
+inline wake_sleeper(t)
 {
 	if
 	:: sleeper == t -> broken = true
@@ -77,7 +77,7 @@ inline poke(t)
 		fi
 	}
 	if
-	:: done -> rouse(t)
+	:: done -> wake_sleeper(t)
 	:: else
 	fi
 }
@@ -85,7 +85,7 @@ inline poke(t)
 inline wake(t)
 {
 	note[t] = WOKEN;
-	rouse(t)
+	wake_sleeper(t)
 }
 
 inline try_in()

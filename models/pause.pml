@@ -22,12 +22,12 @@
  *	lock			the goroutine that holds sched.lock (any other
  *				section under it is one step here)
  *	libc			the holder of libc's lock
- *	step_down(), pause()	step_down with successor and queue; pause_here
+ *	release_p(), pause()	release_p with successor and queue; pause_here
  *	get_bound()		pin_take_any
  *	wake()			idle_wake_slow
  *	hand_off()		p_hand_off, world_no_thread
- *	look(), rest()		search, idle_rest; idle_rest_loose, idle_born
- *	the monitor		plan_take, take_one, feed
+ *	look(), rest()		search, idle_park; idle_park_detached, idle_park_new
+ *	the monitor		plan_take, retake_one, retry_no_thread
  *
  * Left out: how a P is taken (retake.pml), spinning (idle.pml), the verdict of
  * the handler, a stop of the world, the limit of threads, and taking the P of
@@ -167,7 +167,7 @@ inline get_bound(x)
 	y = 0
 }
 
-/* M x gets P q: m_start, hand_over. */
+/* M x gets P q: m_start, hand_p_to. */
 inline start(x, q)
 {
 	d_step {
@@ -304,7 +304,7 @@ inline look()
 	}
 }
 
-/* idle_rest_loose, and look_and_sleep of a thread that was just made. */
+/* idle_park_detached, and look_and_sleep of a thread that was just made. */
 inline rest()
 {
 	atomic {
@@ -358,7 +358,7 @@ inline queue()
 }
 
 /* In one step under sched.lock: the P leaves, the goroutine is queued. */
-inline step_down()
+inline release_p()
 {
 	if
 	:: has[me] != NOBODY ->
@@ -462,7 +462,7 @@ next:	look();
 		begun[g] = true };
 		goto user
 	fi;
-	d_step { release(q) };		/* hand_over */
+	d_step { release(q) };		/* hand_p_to */
 	start(x, q);
 	rest();
 	goto sleep;
@@ -515,7 +515,7 @@ user:	if
 	:: atomic { pausable && lock_is_free && not_over && may_step_down &&
 		signalled ->
 		runs[me] = NOBODY;
-		step_down() };
+		release_p() };
 #ifdef TWO_STEPS
 		if
 		:: x != NOBODY -> start(x, q)

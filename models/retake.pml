@@ -11,9 +11,9 @@
  *	mem[OF+p]		pp->mp of P p
  *	mem[DATA+p]		whatever a P's owner reads and writes in it
  *	enter(), leave()	rt_enter with rt_enter_slow, rt_leave
- *	acquire()		loose_take_p, m_acquire
+ *	acquire()		rt_take_idle_p, m_acquire
  *	release()		m_release, p_idle_put
- *	the monitor		retake_try, take_one, p_hand_off
+ *	the monitor		retake_try, retake_one, p_hand_off
  *
  * Memory: a store of the M goes to its buffer, and from there to mem at any
  * time. TSO: in order. WEAK (aarch64): in any order, but one word's in order

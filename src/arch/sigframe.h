@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A goroutine that a signal stopped at any instruction, kept for later;
- * arch/<arch>/sigframe_arch.h and land.S meet this contract.
+ * arch/<arch>/sigframe_arch.h and preempt_return.S meet this contract.
  *
  * The kernel has saved every register and the whole vector state, in whatever
  * width this machine has, on the thread's signal stack. To preempt, the
@@ -17,7 +17,7 @@
  *		| red zone               |
  *		| copy of the frame      |  <- kept
  *		+------------------------+
- *		| sigframe_land          |  end of the call chain
+ *		| preempt_return          |  end of the call chain
  *		| land                   |
  *	   low	| ...                    |
  *
@@ -83,7 +83,7 @@
 struct sigframe_words { const uintptr_t *at; size_t n; };
 
 /* Where a changed context goes: calls its second argument with the first. */
-void sigframe_land(void);
+void preempt_return(void);
 
 /*
  * sigframe_arch.h has what is not below, and

@@ -11,7 +11,7 @@
 #include "imports.h"
 #include "refusals.h"
 #include "reloc.h"
-#include "self.h"
+#include "tls_self.h"
 #include "tlsblock.h"
 
 struct inquiry {

@@ -34,7 +34,7 @@ add(struct critical *c, const struct range *r)
 }
 
 static void
-look_at(const struct module *m, void *arg)
+add_if_critical(const struct module *m, void *arg)
 {
 	struct critical *c = arg;
 
@@ -49,7 +49,7 @@ critical_find(struct critical *c)
 	struct module program;
 
 	*c = (struct critical){0};
-	module_each(look_at, c);
+	module_each(add_if_critical, c);
 	if (!module_program(&program) || !program.interp)
 		c->all = "the program is static: libc's code is part of it";
 	else if (module_has_code(&program, (uintptr_t)malloc))

@@ -35,7 +35,7 @@ is_runtime(const char *path)
 
 /* The loader's list is locked: what it shows is copied. */
 static int
-look_at(struct dl_phdr_info *info, size_t size, void *path)
+match_object(struct dl_phdr_info *info, size_t size, void *path)
 {
 	size_t n;
 
@@ -96,7 +96,7 @@ cxx_find(void)
 	if (next)
 		a_store_relaxed(&cxx_watch.seen,
 		    *(struct link_map *volatile *)next);
-	if (!dl_iterate_phdr(look_at, path))
+	if (!dl_iterate_phdr(match_object, path))
 		return NULL;
 	lib = dlopen(path, KEPT);
 	return lib ? dlsym(lib, "__cxa_get_globals") : NULL;

@@ -3,7 +3,7 @@
  * Finding the C++ runtime of a program that was not linked with it: a library
  * that is written in C++ was loaded by dlopen.
  *
- * What is found stays loaded: its address is kept. All but cxx_news may wait
+ * What is found stays loaded: its address is kept. All but cxx_list_changed may wait
  * for a dlopen on another thread, and for the constructors that it runs. So
  * they are called where the user's code might as well call dlopen: outside of
  * the runtime, with nothing held.
@@ -35,7 +35,7 @@ extern struct cxx_watch {
  * first dlopen shows there. Of later ones nothing is seen. No lock, no call.
  */
 static always_inline bool
-cxx_news(void)
+cxx_list_changed(void)
 {
 	struct link_map **next = a_load_relaxed(&cxx_watch.next);
 

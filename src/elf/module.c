@@ -349,7 +349,7 @@ contains(const struct dl_phdr_info *info, uintptr_t addr)
 }
 
 static int
-look_at(struct dl_phdr_info *info, size_t size, void *arg)
+match_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct search *s = arg;
 
@@ -482,7 +482,7 @@ module_at(const void *addr, struct module *m)
 	const char *stub;
 
 	memset(m, 0, sizeof(*m));
-	if (!dl_iterate_phdr(look_at, &s))
+	if (!dl_iterate_phdr(match_object, &s))
 		return -ENOENT;
 	stub = stub_at(m, s.addr);
 	if (stub)

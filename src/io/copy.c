@@ -76,7 +76,7 @@ pair_call(int from, int to, struct pair *p, fdio_try *fn)
 {
 	long n;
 
-	follow_give();
+	tsan_io_release();
 	checkpoint();
 	n = desc_enter(from, &p->from);
 	if (n)
@@ -87,7 +87,7 @@ pair_call(int from, int to, struct pair *p, fdio_try *fn)
 		desc_leave(p->to);
 	}
 	desc_leave(p->from);
-	return follow_read(n);
+	return tsan_io_acquire(n);
 }
 
 /* ---- without a signal ---- */
@@ -105,7 +105,7 @@ mask(int how, const uint64_t *set, uint64_t *old)
  * announced call: we stay on this thread.
  */
 static long
-quietly(fdio_try *fn, void *arg)
+without_sigpipe(fdio_try *fn, void *arg)
 {
 	static const struct timespec now;
 	const uint64_t broken = UINT64_C(1) << (SIGPIPE - 1);
@@ -173,7 +173,7 @@ sendfile_now(struct desc *none, void *arg)
 	if (a_load_relaxed(&p->to->kind) != KIND_FILE &&
 	    !fdio_ready_now(p->to, DIR_OUT))
 		return -EAGAIN;
-	return is_socket(p->to) ? quietly(sendfile_raw, p) :
+	return is_socket(p->to) ? without_sigpipe(sendfile_raw, p) :
 	    sendfile_raw(none, p);
 }
 
@@ -210,7 +210,7 @@ splice_now(struct desc *none, void *arg)
 	if ((from && may_be_pipe(p->to) && !fdio_ready_now(p->from, DIR_IN)) ||
 	    (to && may_be_pipe(p->from) && !fdio_ready_now(p->to, DIR_OUT)))
 		return -EAGAIN;
-	return to ? quietly(splice_raw, p) : splice_raw(none, p);
+	return to ? without_sigpipe(splice_raw, p) : splice_raw(none, p);
 }
 
 public ssize_t
@@ -223,7 +223,7 @@ weft_splice(int from, off_t *from_at, int to, off_t *to_at, size_t len,
 
 	if (!(flags & SPLICE_NONBLOCK))
 		return pair_call(from, to, &p, splice_now);
-	follow_give();
+	tsan_io_release();
 	checkpoint();
 	n = desc_enter(from, &p.from);
 	if (n)
@@ -234,7 +234,7 @@ weft_splice(int from, off_t *from_at, int to, off_t *to_at, size_t len,
 		desc_leave(p.to);
 	}
 	desc_leave(p.from);
-	return follow_read(n);
+	return tsan_io_acquire(n);
 }
 
 /* ---- until the end ---- */
@@ -251,7 +251,7 @@ copy_file(struct desc *to, struct desc *from, int64_t max)
 		ssize_t n = weft_sendfile(to->fd, from->fd, NULL, part);
 
 		if (n < 0 && done)
-			fdio_keep(to, DIR_OUT, n);
+			fdio_save_error(to, DIR_OUT, n);
 		if (n < 0)
 			return done ? done : n;
 		if (n == 0)
@@ -276,13 +276,13 @@ copy_bytes(struct desc *to, struct desc *from, int64_t max)
 
 		n = weft_read(from->fd, buf, part);
 		if (n < 0 && done)
-			fdio_keep(from, DIR_IN, n);
+			fdio_save_error(from, DIR_IN, n);
 		if (n <= 0)
 			break;
 		n = weft_write_full(to->fd, buf, (size_t)n, &put);
 		done += (int64_t)put;
 		if (n < 0 && done)
-			fdio_keep(to, DIR_OUT, n);
+			fdio_save_error(to, DIR_OUT, n);
 		if (n < 0)
 			break;
 	}

@@ -81,7 +81,7 @@ weft_recv_fd(int fd)
 		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
 			take_one(c, &got);
 	if (got >= 0) {
-		desc_fresh(got);
+		desc_new_fd(got);
 		return got;
 	}
 	if (msg.msg_flags & MSG_CTRUNC)

@@ -22,7 +22,7 @@ struct path {
 
 /* On a number that needs not be known, and that others may close. */
 static long
-announced(int fd, fdio_try *fn, void *arg)
+blocking_on_fd(int fd, fdio_try *fn, void *arg)
 {
 	struct desc *d;
 	long n;
@@ -52,7 +52,7 @@ weft_pread(int fd, void *buf, size_t len, off_t at)
 {
 	struct part p = { buf, len, at };
 
-	return follow_read(announced(fd, pread_now, &p));
+	return tsan_io_acquire(blocking_on_fd(fd, pread_now, &p));
 }
 
 static long
@@ -69,8 +69,8 @@ weft_pwrite(int fd, const void *buf, size_t len, off_t at)
 {
 	struct part p = { (void *)(uintptr_t)buf, len, at };
 
-	follow_give();
-	return announced(fd, pwrite_now, &p);
+	tsan_io_release();
+	return blocking_on_fd(fd, pwrite_now, &p);
 }
 
 static long
@@ -83,7 +83,7 @@ fsync_now(struct desc *d, void *unused)
 public int
 weft_fsync(int fd)
 {
-	return (int)announced(fd, fsync_now, NULL);
+	return (int)blocking_on_fd(fd, fsync_now, NULL);
 }
 
 static long
@@ -107,7 +107,7 @@ weft_open(const char *path, int flags, mode_t mode)
 		n = fdio_blocking(open_now, NULL, &p);
 	while (n == -EINTR);
 	if (n >= 0)
-		desc_fresh((int)n);
+		desc_new_fd((int)n);
 	return (int)n;
 }
 
@@ -116,7 +116,7 @@ weft_open(const char *path, int flags, mode_t mode)
 public int
 weft_close(int fd)
 {
-	follow_give();
+	tsan_io_release();
 	checkpoint();
 	return desc_close(fd);
 }

@@ -10,7 +10,7 @@
  *	4. sleeps until one of them has an event, or the time is up; leaves
  *
  * An event after 1 has changed the word, and then it does not sleep; one after
- * 3 ends the sleep, also one that has not begun (see waiter.h). Nor does it
+ * 3 ends the sleep, also one that has not begun (see waitq.h). Nor does it
  * sleep if the poller does not know one of them any more.
  *
  * The answer is the kernel's, but for those that weft_close is closing.
@@ -29,7 +29,7 @@
 
 enum {
 	FEW = 8,		/* whose records fit on the stack */
-	MANY_MAX = 65536,
+	POLL_FDS_MAX = 65536,
 	TO_WRITE = POLLOUT | POLLWRNORM | POLLWRBAND
 };
 
@@ -38,7 +38,7 @@ struct entry {
 	bool gone;		/* is none, or was being closed already */
 	uint32_t seen[DIRS];
 	struct waiter w[DIRS];
-	bool attends[DIRS];
+	bool enqueued[DIRS];
 };
 
 /*
@@ -104,7 +104,7 @@ leave_all(struct entry *e, size_t n)
 
 /* 1 and 2. */
 static long
-ask(struct pollfd *fds, size_t n, struct entry *e)
+poll_now(struct pollfd *fds, size_t n, struct entry *e)
 {
 	long ready;
 
@@ -124,7 +124,7 @@ ask(struct pollfd *fds, size_t n, struct entry *e)
 
 /* 3. False: one has changed already. */
 static bool
-attend_all(struct pollfd *fds, size_t n, struct entry *e, struct sleeper *s)
+enqueue_all(struct pollfd *fds, size_t n, struct entry *e, struct sleeper *s)
 {
 	bool same = true;
 
@@ -133,12 +133,12 @@ attend_all(struct pollfd *fds, size_t n, struct entry *e, struct sleeper *s)
 			struct waiter *w = &e[i].w[dir];
 
 			/* Errors and hang-ups come without being wanted. */
-			e[i].attends[dir] = same && can_wait(&e[i]) &&
+			e[i].enqueued[dir] = same && can_wait(&e[i]) &&
 			    (dir == DIR_IN || fds[i].events & TO_WRITE);
-			if (!e[i].attends[dir])
+			if (!e[i].enqueued[dir])
 				continue;
 			waiter_init(w, s, e[i].d);
-			same = e[i].attends[dir] = desc_attend(e[i].d,
+			same = e[i].enqueued[dir] = desc_enqueue(e[i].d,
 			    (enum dir)dir, e[i].seen[dir], w);
 		}
 	return same;
@@ -159,20 +159,20 @@ sleep_on_all(struct pollfd *fds, size_t n, struct entry *e, int64_t when)
 
 	sleeper_init(&s);
 	sleeper_arm(&s, when);
-	if (attend_all(fds, n, e, &s))
+	if (enqueue_all(fds, n, e, &s))
 		how = sleeper_sleep_with(&s, nothing, NULL, WAIT_POLL);
 	sleeper_disarm(&s);
 	for (size_t i = 0; i < n; i++)
 		for (int dir = 0; dir < DIRS; dir++)
-			if (e[i].attends[dir])
-				desc_desert(e[i].d, (enum dir)dir,
+			if (e[i].enqueued[dir])
+				desc_dequeue(e[i].d, (enum dir)dir,
 				    &e[i].w[dir]);
 	return how == RACE_EXPIRED;
 }
 
 /* A thread while no runtime is there. */
 static cold int
-poll_alone(struct pollfd *fds, size_t n, int64_t when)
+poll_no_runtime(struct pollfd *fds, size_t n, int64_t when)
 {
 	long r;
 
@@ -194,19 +194,19 @@ poll_each(struct pollfd *fds, size_t n, int64_t when)
 	long ready;
 
 	checkpoint();
-	if (n > MANY_MAX)
+	if (n > POLL_FDS_MAX)
 		return -EINVAL;
 	if (!sched_is_up())
-		return poll_alone(fds, n, when);
+		return poll_no_runtime(fds, n, when);
 	if (n > FEW && !(e = malloc(n * sizeof *e)))
 		return -ENOMEM;
 	ready = enter_all(fds, n, e);
 	while (!ready && !(ready = register_all(e, n))) {
-		ready = ask(fds, n, e);
+		ready = poll_now(fds, n, e);
 		if (ready || expired || when <= os_now_ns())
 			break;
 		if (unlikely(!sched_is_up())) {
-			ready = poll_alone(fds, n, when);
+			ready = poll_no_runtime(fds, n, when);
 			break;
 		}
 		expired = sleep_on_all(fds, n, e, when);
@@ -223,6 +223,6 @@ weft_poll(struct pollfd *fds, size_t n, int64_t when)
 	int ready = poll_each(fds, n, when);
 
 	if (ready > 0)
-		follow_read(ready);
+		tsan_io_acquire(ready);
 	return ready;
 }

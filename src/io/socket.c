@@ -17,7 +17,7 @@
 #define MS INT64_C(1000000)
 
 /* Other queues of the socket, whose events tell nothing of the first. */
-enum { ASIDE = MSG_OOB | MSG_ERRQUEUE };
+enum { OTHER_QUEUES = MSG_OOB | MSG_ERRQUEUE };
 
 struct message {
 	void *p;		/* the bytes, or a struct msghdr */
@@ -34,7 +34,7 @@ struct message {
 static always_inline ssize_t
 call(int fd, enum dir dir, fdio_try *fn, struct message *m, size_t want)
 {
-	bool now = m->flags & (MSG_DONTWAIT | ASIDE);
+	bool now = m->flags & (MSG_DONTWAIT | OTHER_QUEUES);
 	struct desc *d;
 	long n;
 
@@ -62,7 +62,7 @@ try_recvfrom(struct desc *d, void *arg)
 	long n = syscall6(SYS_recvfrom, d->fd, (long)m->p, (long)m->n,
 	    m->flags, (long)m->addr, (long)m->len);
 
-	return likely(n != 0) || !m->n ? n : fdio_kept(d, n);
+	return likely(n != 0) || !m->n ? n : fdio_take_error(d, n);
 }
 
 /*
@@ -87,7 +87,7 @@ wants_rest(int fd, int flags)
 	unsigned len = sizeof type;
 
 	return flags & MSG_WAITALL &&
-	    !(flags & (MSG_PEEK | MSG_DONTWAIT | ASIDE)) &&
+	    !(flags & (MSG_PEEK | MSG_DONTWAIT | OTHER_QUEUES)) &&
 	    fd_getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 &&
 	    type == SOCK_STREAM;
 }
@@ -106,7 +106,7 @@ recv_rest(int fd, struct desc *d, struct message *m, ssize_t n)
 		total += n > 0 ? n : 0;
 	}
 	if (n < 0 && d)
-		fdio_keep(d, DIR_IN, n);
+		fdio_save_error(d, DIR_IN, n);
 	return total;
 }
 
@@ -122,7 +122,7 @@ weft_recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *from,
 		n = recv_rest(fd, d, &m, n);
 	if (unlikely(d))
 		desc_leave(d);
-	return follow_read(n);
+	return tsan_io_acquire(n);
 }
 
 public ssize_t
@@ -137,7 +137,7 @@ try_recvmsg(struct desc *d, void *arg)
 	const struct message *m = arg;
 	long n = syscall6(SYS_recvmsg, d->fd, (long)m->p, m->flags, 0, 0, 0);
 
-	return likely(n != 0) ? n : fdio_kept(d, n);
+	return likely(n != 0) ? n : fdio_take_error(d, n);
 }
 
 /* What is left of the parts after n bytes, one by one. d: the same. */
@@ -164,7 +164,7 @@ recv_parts(int fd, struct desc *d, const struct msghdr *msg, int flags,
 			break;
 	}
 	if (n < 0 && d)
-		fdio_keep(d, DIR_IN, n);
+		fdio_save_error(d, DIR_IN, n);
 	return total;
 }
 
@@ -181,7 +181,7 @@ weft_recvmsg(int fd, struct msghdr *msg, int flags)
 		n = recv_parts(fd, d, msg, flags, n);
 	if (unlikely(d))
 		desc_leave(d);
-	return follow_read(n);
+	return tsan_io_acquire(n);
 }
 
 /* ---- sending ---- */
@@ -193,7 +193,7 @@ try_sendto(struct desc *d, void *arg)
 	long n = syscall6(SYS_sendto, d->fd, (long)m->p, (long)m->n, m->flags,
 	    (long)m->addr, m->to_len);
 
-	return likely(n != -EPIPE) ? n : fdio_kept(d, n);
+	return likely(n != -EPIPE) ? n : fdio_take_error(d, n);
 }
 
 public ssize_t
@@ -203,8 +203,8 @@ weft_sendto(int fd, const void *buf, size_t len, int flags,
 	struct message m = { (void *)(uintptr_t)buf, len, flags,
 	    (struct sockaddr *)(uintptr_t)to, NULL, to_len };
 
-	follow_give();
-	return follow_wrote(call(fd, DIR_OUT, try_sendto, &m, 0));
+	tsan_io_release();
+	return tsan_io_wrote(call(fd, DIR_OUT, try_sendto, &m, 0));
 }
 
 public ssize_t
@@ -219,7 +219,7 @@ try_sendmsg(struct desc *d, void *arg)
 	const struct message *m = arg;
 	long n = syscall6(SYS_sendmsg, d->fd, (long)m->p, m->flags, 0, 0, 0);
 
-	return likely(n != -EPIPE) ? n : fdio_kept(d, n);
+	return likely(n != -EPIPE) ? n : fdio_take_error(d, n);
 }
 
 public ssize_t
@@ -227,8 +227,8 @@ weft_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	struct message m = { .p = (void *)(uintptr_t)msg, .flags = flags };
 
-	follow_give();
-	return follow_wrote(call(fd, DIR_OUT, try_sendmsg, &m, 0));
+	tsan_io_release();
+	return tsan_io_wrote(call(fd, DIR_OUT, try_sendmsg, &m, 0));
 }
 
 /* ---- connections ---- */
@@ -274,24 +274,24 @@ nothing(void *unused)
  * us. Returns at once if one of these has just been, or nobody would tell it.
  */
 static void
-nap(struct desc *d, enum dir dir, int64_t until)
+sleep_in_queue(struct desc *d, enum dir dir, int64_t until)
 {
 	struct sleeper s;
 	struct waiter w;
 	uint32_t seen;
 
 	sleeper_init(&s);
-	sleeper_contest(&s);
+	sleeper_set_multi(&s);
 	waiter_init(&w, &s, d);
 	desc_try(d, dir, &seen);
-	if (!desc_attend(d, dir, seen, &w))
+	if (!desc_enqueue(d, dir, seen, &w))
 		return;
 	hard_pause();
 	sleeper_arm(&s, first_of(d, dir, until));
 	sleeper_sleep_with(&s, nothing, NULL,
 	    dir == DIR_IN ? WAIT_READ : WAIT_WRITE);
 	sleeper_disarm(&s);
-	desc_desert(d, dir, &w);
+	desc_dequeue(d, dir, &w);
 }
 
 /*
@@ -314,7 +314,7 @@ back_off(struct desc *d, enum dir dir, int64_t *ns)
 		if (err || !sched_is_up())
 			weft_sleep_until(first_of(d, dir, until));
 		else
-			nap(d, dir, until);
+			sleep_in_queue(d, dir, until);
 		if (a_load_relaxed(&d->refs) & CLOSING)
 			return -EBADF;
 		if (desc_expired(d, dir))
@@ -388,8 +388,8 @@ weft_accept(int fd, struct sockaddr *from, socklen_t *from_len)
 	n = accept_one(d, &m);
 	desc_leave(d);
 	if (n >= 0)
-		desc_fresh((int)n);
-	return (int)follow_read(n);
+		desc_new_fd((int)n);
+	return (int)tsan_io_acquire(n);
 }
 
 static long
@@ -446,7 +446,7 @@ weft_connect(int fd, const struct sockaddr *to, socklen_t to_len)
 	struct desc *d;
 	long n;
 
-	follow_give();
+	tsan_io_release();
 	checkpoint();
 	n = desc_enter(fd, &d);
 	if (n)
@@ -466,14 +466,14 @@ weft_shutdown(int fd, int how)
 	struct desc *d;
 	long n;
 
-	follow_give();
+	tsan_io_release();
 	checkpoint();
 	n = desc_enter(fd, &d);
 	if (n)
 		return (int)n;
 	n = syscall6(SYS_shutdown, fd, how, 0, 0, 0, 0);
 	if (!n && how != SHUT_RD)
-		desc_stir(d, DIR_OUT);
+		desc_wake_dir(d, DIR_OUT);
 	desc_leave(d);
 	return (int)n;
 }

@@ -43,8 +43,8 @@ static noinline long
 no_bytes(struct desc *d, long n)
 {
 	if (n == -ENOTSOCK)
-		return desc_renew(d) ? -EBADF : -EINTR;
-	return n == 0 || n == -EPIPE ? fdio_kept(d, n) : n;
+		return desc_revalidate(d) ? -EBADF : -EINTR;
+	return n == 0 || n == -EPIPE ? fdio_take_error(d, n) : n;
 }
 
 /* More than max bytes? */
@@ -90,11 +90,11 @@ not_ready(struct desc *d, enum dir dir)
 }
 
 /*
- * One that blocks. `plainly` is the call, of `arg`, which is all of v, or at
+ * One that blocks. `raw` is the call, of `arg`, which is all of v, or at
  * most as much of it as does not block if it is ready.
  */
 static noinline long
-slow(struct desc *d, enum dir dir, const struct vec *v, fdio_try *plainly,
+slow(struct desc *d, enum dir dir, const struct vec *v, fdio_try *raw,
     void *arg)
 {
 	long n;
@@ -105,20 +105,20 @@ slow(struct desc *d, enum dir dir, const struct vec *v, fdio_try *plainly,
 			return n;
 		desc_flag(d, NO_NOWAIT << dir);
 	}
-	if (!desc_alone(d, dir))
+	if (!desc_lock_dir(d, dir))
 		return -EAGAIN;
 	if (is_empty(v) || fdio_ready_now(d, dir))
-		n = fdio_blocking(plainly, d, arg);
+		n = fdio_blocking(raw, d, arg);
 	else
 		n = not_ready(d, dir);
-	desc_release(d, dir);
+	desc_unlock_dir(d, dir);
 	return n;
 }
 
 /* ---- reading ---- */
 
 static long
-read_plainly(struct desc *d, void *arg)
+read_raw(struct desc *d, void *arg)
 {
 	const struct bytes *b = arg;
 
@@ -135,11 +135,11 @@ read_other(struct desc *d, void *arg)
 
 	switch (a_load_relaxed(&d->kind)) {
 	case KIND_POLLED:
-		return read_plainly(d, arg);
+		return read_raw(d, arg);
 	case KIND_SLOW:
-		return slow(d, DIR_IN, &v, read_plainly, arg);
+		return slow(d, DIR_IN, &v, read_raw, arg);
 	}
-	return fdio_blocking(read_plainly, d, arg);
+	return fdio_blocking(read_raw, d, arg);
 }
 
 static inline long
@@ -151,7 +151,7 @@ try_read(struct desc *d, void *arg)
 	if (unlikely(a_load_relaxed(&d->kind) > KIND_SOCKET))
 		return read_other(d, arg);
 	if (unlikely(!b->n))
-		return read_plainly(d, arg);	/* never blocks, unlike recv */
+		return read_raw(d, arg);	/* never blocks, unlike recv */
 	n = fd_recv(d->fd, b->p, b->n, MSG_DONTWAIT);
 	return likely(n > 0) ? n : no_bytes(d, n);
 }
@@ -161,11 +161,11 @@ weft_read(int fd, void *buf, size_t len)
 {
 	struct bytes b = { buf, len };
 
-	return follow_read(fdio_call(fd, DIR_IN, try_read, &b, len));
+	return tsan_io_acquire(fdio_call(fd, DIR_IN, try_read, &b, len));
 }
 
 static long
-readv_plainly(struct desc *d, void *arg)
+readv_raw(struct desc *d, void *arg)
 {
 	const struct vec *v = arg;
 
@@ -182,14 +182,14 @@ try_readv(struct desc *d, void *arg)
 
 	switch (a_load_relaxed(&d->kind)) {
 	case KIND_POLLED:
-		return readv_plainly(d, arg);
+		return readv_raw(d, arg);
 	case KIND_SLOW:
-		return slow(d, DIR_IN, v, readv_plainly, arg);
+		return slow(d, DIR_IN, v, readv_raw, arg);
 	case KIND_FILE:
-		return fdio_blocking(readv_plainly, d, arg);
+		return fdio_blocking(readv_raw, d, arg);
 	}
 	if (is_empty(v))
-		return readv_plainly(d, arg);	/* never blocks, unlike recv */
+		return readv_raw(d, arg);	/* never blocks, unlike recv */
 	n = syscall6(SYS_recvmsg, d->fd, (long)&m, MSG_DONTWAIT, 0, 0, 0);
 	return n > 0 ? n : no_bytes(d, n);
 }
@@ -201,13 +201,13 @@ weft_readv(int fd, const struct iovec *iov, int n)
 
 	if (n < 0 || n > PARTS_MAX)
 		return -EINVAL;
-	return follow_read(fdio_call(fd, DIR_IN, try_readv, &v, 0));
+	return tsan_io_acquire(fdio_call(fd, DIR_IN, try_readv, &v, 0));
 }
 
 /* ---- writing ---- */
 
 static long
-write_plainly(struct desc *d, void *arg)
+write_raw(struct desc *d, void *arg)
 {
 	const struct bytes *b = arg;
 
@@ -223,7 +223,7 @@ slow_write(struct desc *d, const struct vec *v, struct bytes part)
 {
 	if (part.n > PIPE_ATOM)
 		part.n = PIPE_ATOM;
-	return slow(d, DIR_OUT, v, write_plainly, &part);
+	return slow(d, DIR_OUT, v, write_raw, &part);
 }
 
 static noinline long
@@ -234,11 +234,11 @@ write_other(struct desc *d, struct bytes b)
 
 	switch (a_load_relaxed(&d->kind)) {
 	case KIND_POLLED:
-		return write_plainly(d, &b);
+		return write_raw(d, &b);
 	case KIND_SLOW:
 		return slow_write(d, &v, b);
 	}
-	return fdio_blocking(write_plainly, d, &b);
+	return fdio_blocking(write_raw, d, &b);
 }
 
 static inline long
@@ -280,20 +280,20 @@ write_call(int fd, const void *buf, size_t len, size_t *done)
 	size_t mine = 0;
 	ssize_t n;
 
-	follow_give();
+	tsan_io_release();
 	checkpoint();
 	n = desc_enter(fd, &d);
 	if (likely(!n)) {
 		n = write_all(d, buf, len, &mine);
 		if (unlikely(n < 0 && mine && !done)) {
-			fdio_keep(d, DIR_OUT, n);
+			fdio_save_error(d, DIR_OUT, n);
 			n = (ssize_t)mine;
 		}
 		desc_leave(d);
 	}
 	if (done)
 		*done = mine;
-	return follow_wrote(n);
+	return tsan_io_wrote(n);
 }
 
 public ssize_t
@@ -311,7 +311,7 @@ weft_write_full(int fd, const void *buf, size_t len, size_t *done)
 }
 
 static long
-writev_plainly(struct desc *d, void *arg)
+writev_raw(struct desc *d, void *arg)
 {
 	const struct vec *v = arg;
 
@@ -339,13 +339,13 @@ try_writev(struct desc *d, void *arg)
 
 	switch (a_load_relaxed(&d->kind)) {
 	case KIND_POLLED:
-		return writev_plainly(d, arg);
+		return writev_raw(d, arg);
 	case KIND_SLOW:
 		if (is_more(v, PIPE_ATOM))
 			return slow_write(d, v, first_part(v));
-		return slow(d, DIR_OUT, v, writev_plainly, arg);
+		return slow(d, DIR_OUT, v, writev_raw, arg);
 	case KIND_FILE:
-		return fdio_blocking(writev_plainly, d, arg);
+		return fdio_blocking(writev_raw, d, arg);
 	}
 	n = syscall6(SYS_sendmsg, d->fd, (long)&m,
 	    MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0, 0);
@@ -388,7 +388,7 @@ writev_all(struct desc *d, struct vec v)
 		total += n > 0 ? n : 0;
 	}
 	if (unlikely(n < 0 && total > 0))
-		fdio_keep(d, DIR_OUT, n);
+		fdio_save_error(d, DIR_OUT, n);
 	return total;
 }
 
@@ -401,14 +401,14 @@ weft_writev(int fd, const struct iovec *iov, int n)
 
 	if (n < 0 || n > PARTS_MAX)
 		return -EINVAL;
-	follow_give();
+	tsan_io_release();
 	checkpoint();
 	r = desc_enter(fd, &d);
 	if (r)
 		return r;
 	r = writev_all(d, v);
 	desc_leave(d);
-	return follow_wrote(r);
+	return tsan_io_wrote(r);
 }
 
 /* ---- reading all of it ---- */
@@ -445,7 +445,7 @@ weft_read_full(int fd, void *buf, size_t len, size_t *done)
 	}
 	if (done)
 		*done = mine;
-	follow_read(mine ? 0 : n);	/* some may have come before an error */
+	tsan_io_acquire(mine ? 0 : n);	/* some may have come before an error */
 	return n;
 }
 
@@ -470,7 +470,7 @@ ready_out(struct desc *d, void *unused)
 public int
 weft_wait_readable(int fd)
 {
-	return (int)follow_read(fdio_call(fd, DIR_IN, ready_in, NULL, 0));
+	return (int)tsan_io_acquire(fdio_call(fd, DIR_IN, ready_in, NULL, 0));
 }
 
 public int

@@ -261,7 +261,7 @@ entry_dress(uintptr_t entry, int class)
  * becomes one. Returns the ledger.
  */
 static struct stack *
-lay_bare(struct stack *s, struct stack *ledger)
+release_pages(struct stack *s, struct stack *ledger)
 {
 	char *lo = s->lo, *end = stack_end(s);
 
@@ -318,7 +318,7 @@ pool_put(struct stack *first, struct stack *last)
  * wants a stack just then may get a new one instead, and nobody has to wait.
  */
 static uint32_t
-pool_bare(struct pool *p, uint32_t max)
+pool_scavenge(struct pool *p, uint32_t max)
 {
 	struct stack *s, *mine = NULL, *ledger = NULL;
 	uint32_t n;
@@ -333,7 +333,7 @@ pool_bare(struct pool *p, uint32_t max)
 		return 0;
 	hard_pause();
 	while ((s = pop(&mine)))
-		ledger = lay_bare(s, ledger);
+		ledger = release_pages(s, ledger);
 	lock_take(&p->lock);
 	push(&p->ledgers, ledger);
 	lock_drop(&p->lock);
@@ -360,7 +360,7 @@ stack_scavenge(uint32_t max)
 	uint32_t n = 0, some;
 
 	for (struct pool *p = pools + STACK_CLASSES; p-- > pools;) {
-		while ((some = pool_bare(p, max - n)))
+		while ((some = pool_scavenge(p, max - n)))
 			n += some;
 		pool_age(p);
 	}
@@ -373,7 +373,7 @@ stack_scavenge(uint32_t max)
  * the bytes that are given back is as true of zeros.
  */
 void
-stack_cool(struct stack *s, const void *sp)
+stack_scavenge_below(struct stack *s, const void *sp)
 {
 	uintptr_t lo = (uintptr_t)s->lo, end = (uintptr_t)sp;
 

@@ -93,7 +93,7 @@ uint32_t stack_scavenge(uint32_t max);
  * given back if sp is not in this stack: the goroutine may have changed to one
  * of the program's own, by swapcontext or in a signal handler.
  */
-void stack_cool(struct stack *s, const void *sp);
+void stack_scavenge_below(struct stack *s, const void *sp);
 
 /* The class that caches hold and that goroutines get by default. */
 extern int stack_default_class;

@@ -189,7 +189,7 @@ parse_port(struct target *t, const char *port)
 /* ---- hosts ---- */
 
 static void
-know(struct target *t, int family, const void *bytes, uint32_t zone)
+add_known(struct target *t, int family, const void *bytes, uint32_t zone)
 {
 	address_fill(&t->known[t->n++], t, family, bytes, zone);
 }
@@ -202,11 +202,11 @@ parse_nowhere(struct target *t, bool passive)
 	const struct in6_addr *v6 = passive ? &in6addr_any : &in6addr_loopback;
 
 	if (passive && t->family != AF_INET)
-		know(t, AF_INET6, v6, 0);
+		add_known(t, AF_INET6, v6, 0);
 	if (t->family != AF_INET6)
-		know(t, AF_INET, &v4, 0);
+		add_known(t, AF_INET, &v4, 0);
 	if (!passive && t->family != AF_INET)
-		know(t, AF_INET6, v6, 0);
+		add_known(t, AF_INET6, v6, 0);
 	return 0;
 }
 
@@ -215,7 +215,7 @@ know_v4(struct target *t, const void *bytes)
 {
 	if (t->family == AF_INET6)
 		return -EAFNOSUPPORT;
-	know(t, AF_INET, bytes, 0);
+	add_known(t, AF_INET, bytes, 0);
 	return 0;
 }
 
@@ -260,7 +260,7 @@ parse_v6(struct target *t, char *host)
 		index = parse_zone(zone);
 	if (index < 0)
 		return (int)index;
-	know(t, AF_INET6, &v6, (uint32_t)index);
+	add_known(t, AF_INET6, &v6, (uint32_t)index);
 	return 0;
 }
 

@@ -47,7 +47,7 @@ struct dial {
 	size_t n;
 	const struct found *from;	/* or NULL */
 	const weft_dial_opt *opt;
-	const struct limit *limit;
+	const struct dial_deadline *limit;
 	int64_t head_start;	/* WEFT_NEVER: one after the other */
 	bool here;		/* the caller connects: no goroutines */
 	weft_chan *reports;	/* struct report, with room for all */
@@ -117,7 +117,7 @@ make_socket(struct dial *d, const weft_address *to)
 		fd_close(fd);
 		return err;
 	}
-	desc_fresh(fd);
+	desc_new_fd(fd);
 	return fd;
 }
 
@@ -134,7 +134,7 @@ dial_met_itself(int fd, const weft_address *to)
 /* ---- attempts ---- */
 
 static void
-connect_aside(struct dial *d, uint32_t which)
+connect_goroutine(struct dial *d, uint32_t which)
 {
 	const weft_address *to = &d->to[which];
 	struct report r = { which, 0 };
@@ -146,7 +146,7 @@ connect_aside(struct dial *d, uint32_t which)
 }
 
 static int
-connect_here(struct dial *d, int fd, const weft_address *to)
+connect_inline(struct dial *d, int fd, const weft_address *to)
 {
 	bool timed = d->limit->until != WEFT_NEVER;
 	int err = 0;
@@ -172,7 +172,7 @@ fail(struct dial *d, size_t which, int error)
 
 /* An attempt is over, and not pending any more. */
 static void
-judge(struct dial *d, size_t which, int error)
+attempt_done(struct dial *d, size_t which, int error)
 {
 	int fd = d->fd[which];
 
@@ -204,13 +204,13 @@ begin(struct dial *d)
 	}
 	d->fd[which] = fd;
 	if (d->here) {
-		judge(d, which, connect_here(d, fd, to));
+		attempt_done(d, which, connect_inline(d, fd, to));
 		return;
 	}
-	started = weft_go_opt(WEFT_OPT(.name = "dial"), connect_aside, d,
+	started = weft_go_opt(WEFT_OPT(.name = "dial"), connect_goroutine, d,
 	    which);
 	if (started < 0)
-		judge(d, which, (int)started);
+		attempt_done(d, which, (int)started);
 	else
 		d->pending++;
 }
@@ -219,26 +219,26 @@ begin(struct dial *d)
 
 /* Waits for a report, or for the next start; or ends with -errno. */
 static int
-attend(struct dial *d)
+wait_report(struct dial *d)
 {
 	int64_t when = d->begun < d->n ? d->next : WEFT_NEVER;
 	bool first = when < d->limit->until;
 	struct report r;
-	int err = limit_select(d->limit, WEFT_RECV(d->reports, &r),
+	int err = dial_deadline_select(d->limit, WEFT_RECV(d->reports, &r),
 	    first ? when : d->limit->until);
 
 	if (err == -ETIMEDOUT && first)
-		return limit_error(d->limit);
+		return dial_deadline_error(d->limit);
 	if (err)
 		return err;
 	d->pending--;
-	judge(d, r.which, r.error);
+	attempt_done(d, r.which, r.error);
 	return 0;
 }
 
 /* Leaves nobody and nothing behind but who has won. */
 static void
-call_off(struct dial *d)
+cancel_pending(struct dial *d)
 {
 	struct report r;
 
@@ -259,14 +259,14 @@ run(struct dial *d)
 	while (!err && d->won < 0 && (d->begun < d->n || d->pending > 0)) {
 		if (d->begun < d->n &&
 		    (d->pending == 0 || d->next <= weft_now())) {
-			err = limit_error(d->limit);
+			err = dial_deadline_error(d->limit);
 			if (!err)
 				begin(d);
 		} else {
-			err = attend(d);
+			err = wait_report(d);
 		}
 	}
-	call_off(d);
+	cancel_pending(d);
 	if (d->won >= 0)
 		return d->won;
 	return err ? err : d->error;
@@ -274,7 +274,7 @@ run(struct dial *d)
 
 int
 dial_any(const struct found *to, const struct found *from,
-    const weft_dial_opt *opt, const struct limit *limit)
+    const weft_dial_opt *opt, const struct dial_deadline *limit)
 {
 	struct dial d = {
 		.to = to->at, .n = to->n < MOST ? to->n : MOST, .from = from,
@@ -301,11 +301,11 @@ weft_dial_opt_(const char *network, const char *address,
     const weft_dial_opt *opt)
 {
 	static const weft_dial_opt none;
-	struct limit limit = limit_of(opt);
+	struct dial_deadline limit = dial_deadline_of(opt);
 	struct found *to = NULL, *from = NULL;
 	int r;
 
-	follow_give();
+	tsan_io_release();
 	r = resolve(network, address, false, &limit, &to);
 	if (r == 0 && opt && opt->local)
 		r = resolve(network, opt->local, true, &limit, &from);

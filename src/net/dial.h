@@ -10,7 +10,7 @@
  * that is not NULL. A descriptor or -errno. May wait.
  */
 int dial_any(const struct found *to, const struct found *from,
-    const weft_dial_opt *opt, const struct limit *limit);
+    const weft_dial_opt *opt, const struct dial_deadline *limit);
 
 /*
  * Is a TCP socket connected to itself? To a port that nobody listens on, but

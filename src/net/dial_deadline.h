@@ -9,15 +9,15 @@
 #include "defs.h"
 #include "weft.h"
 
-struct limit {
+struct dial_deadline {
 	int64_t until;		/* that of the context, if it is earlier */
 	weft_context *context;
 };
 
-static inline struct limit
-limit_of(const weft_dial_opt *opt)
+static inline struct dial_deadline
+dial_deadline_of(const weft_dial_opt *opt)
 {
-	struct limit l = { WEFT_NEVER, opt ? opt->context : NULL };
+	struct dial_deadline l = { WEFT_NEVER, opt ? opt->context : NULL };
 	int64_t last = weft_context_deadline(l.context);
 
 	if (opt && opt->until)
@@ -29,7 +29,7 @@ limit_of(const weft_dial_opt *opt)
 
 /* 0 while it is worth going on; -ETIMEDOUT, -ECANCELED. */
 static inline int
-limit_error(const struct limit *l)
+dial_deadline_error(const struct dial_deadline *l)
 {
 	int err = weft_context_error(l->context);
 
@@ -43,7 +43,7 @@ limit_error(const struct limit *l)
  * is preferred); -ETIMEDOUT; the error of the context.
  */
 static inline int
-limit_select(const struct limit *l, weft_case wanted, int64_t when)
+dial_deadline_select(const struct dial_deadline *l, weft_case wanted, int64_t when)
 {
 	weft_case cases[] = {
 		wanted, WEFT_RECV(weft_context_done(l->context), NULL)

@@ -41,7 +41,7 @@ path_of(const weft_address *a)
 
 /* 0 and what it is, or -errno. Not of what a link points to. */
 static int
-look_at(const char *path, struct stat *st)
+lstat_path(const char *path, struct stat *st)
 {
 	return (int)syscall6(SYS_newfstatat, AT_FDCWD, (long)path, (long)st,
 	    AT_SYMLINK_NOFOLLOW, 0, 0);
@@ -55,12 +55,12 @@ remove_path(const char *path)
 
 /* Is there a socket's file, with nobody behind it? */
 static bool
-is_dead(const weft_address *a)
+is_stale_socket(const weft_address *a)
 {
 	struct stat st;
 	int fd, err;
 
-	if (look_at(path_of(a), &st) != 0 || !S_ISSOCK(st.st_mode))
+	if (lstat_path(path_of(a), &st) != 0 || !S_ISSOCK(st.st_mode))
 		return false;
 	fd = net_socket(AF_UNIX, a->type, 0);
 	if (fd < 0)
@@ -74,7 +74,7 @@ static int
 set_mode(const char *path, mode_t mode)
 {
 	struct stat st;
-	int err = look_at(path, &st);
+	int err = lstat_path(path, &st);
 
 	if (err || (st.st_mode & 07777) == mode)
 		return err;
@@ -91,7 +91,7 @@ bind_path(int fd, const weft_address *a, mode_t mode)
 	if (mode)
 		syscall6(SYS_fchmod, fd, (long)mode, 0, 0, 0, 0);
 	err = net_bind(fd, a);
-	if (err == -EADDRINUSE && is_dead(a)) {
+	if (err == -EADDRINUSE && is_stale_socket(a)) {
 		remove_path(path);
 		err = net_bind(fd, a);
 	}
@@ -127,7 +127,7 @@ set_options(int fd, const weft_address *a, bool v6_only,
 
 /* The kernel makes less of a backlog that is too much. */
 static int
-open_up(int fd, const weft_address *a, const weft_listen_opt *opt)
+bind_and_listen(int fd, const weft_address *a, const weft_listen_opt *opt)
 {
 	int err = path_of(a) ? bind_path(fd, a, opt->mode) :
 	    net_bind(fd, a);
@@ -150,12 +150,12 @@ listen_at(const weft_address *a, bool v6_only, const weft_listen_opt *opt)
 		return fd;
 	err = set_options(fd, a, v6_only, opt);
 	if (!err)
-		err = open_up(fd, a, opt);
+		err = bind_and_listen(fd, a, opt);
 	if (err) {
 		fd_close(fd);
 		return err;
 	}
-	desc_fresh(fd);
+	desc_new_fd(fd);
 	return fd;
 }
 
@@ -184,7 +184,7 @@ weft_listen_opt_(const char *network, const char *address,
     const weft_listen_opt *opt)
 {
 	static const weft_listen_opt none;
-	struct limit limit = limit_of(NULL);
+	struct dial_deadline limit = dial_deadline_of(NULL);
 	struct found *f;
 	bool v6_only;
 	int r, first = 0;

@@ -13,7 +13,7 @@
 
 /*
  * Non-blocking, and closed by exec. Before anybody else sees the number,
- * desc_fresh is called; until then it is closed with fd_close.
+ * desc_new_fd is called; until then it is closed with fd_close.
  */
 static inline int
 net_socket(int family, int type, int protocol)

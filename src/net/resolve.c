@@ -73,7 +73,7 @@ struct lookup {
 static int
 reason(int eai)
 {
-	struct carried_at at;
+	struct thread_state_at at;
 
 	switch (eai) {
 	case 0:
@@ -92,7 +92,7 @@ reason(int eai)
 	case EAI_OVERFLOW:
 		return -ENAMETOOLONG;
 	case EAI_SYSTEM:
-		carry_find(&at);
+		thread_state_locate(&at);
 		return *at.error > 0 ? -*at.error : -EIO;
 	default:
 		return -EIO;	/* EAI_FAIL: an answer that is none */
@@ -141,7 +141,7 @@ ask_port(struct lookup *l)
 
 /* All that blocks. Nothing of weft.h may be called. */
 static void *
-look(void *lookup)
+lookup_blocking(void *lookup)
 {
 	struct lookup *l = lookup;
 	int err = 0;
@@ -176,11 +176,11 @@ slots_get(void)
 }
 
 static int
-slot_take(const struct limit *limit)
+slot_take(const struct dial_deadline *limit)
 {
 	weft_chan *c = slots_get();
 
-	return c ? limit_select(limit, WEFT_SEND(c, NULL), limit->until) :
+	return c ? dial_deadline_select(limit, WEFT_SEND(c, NULL), limit->until) :
 	    -ENOMEM;
 }
 
@@ -226,9 +226,9 @@ lookup_drop(struct lookup *l)
 
 /* The goroutine; a slot is taken for it, and it has the lookup. */
 static void
-look_aside(struct lookup *l)
+lookup_goroutine(struct lookup *l)
 {
-	weft_blocking(look, l);
+	weft_blocking(lookup_blocking, l);
 	slot_return();
 	weft_chan_close(l->done);
 	lookup_drop(l);
@@ -236,38 +236,38 @@ look_aside(struct lookup *l)
 
 /* Nobody else could run meanwhile. The thread's errno is not ours to use. */
 static int
-look_here(struct lookup *l)
+lookup_inline(struct lookup *l)
 {
-	struct carried_at at;
-	struct carried kept;
+	struct thread_state_at at;
+	struct thread_state kept;
 
-	carry_find(&at);
-	carry_save(&at, &kept);
-	look(l);
-	carry_load(&at, &kept);
+	thread_state_locate(&at);
+	thread_state_save(&at, &kept);
+	lookup_blocking(l);
+	thread_state_restore(&at, &kept);
 	return 0;
 }
 
 static int
-look_for(struct lookup *l, const struct limit *limit)
+lookup_run(struct lookup *l, const struct dial_deadline *limit)
 {
 	int64_t started;
 	int err;
 
 	if (weft_procs() == 0)
-		return look_here(l);
+		return lookup_inline(l);
 	err = slot_take(limit);
 	if (err)
 		return err;
 	a_add_relaxed(&l->refs, 1);
 	started = weft_go_opt(WEFT_OPT(.name = "lookup",
-	    .stack = LOOKUP_STACK), look_aside, l);
+	    .stack = LOOKUP_STACK), lookup_goroutine, l);
 	if (started < 0) {
 		slot_return();
 		a_add_relaxed(&l->refs, -1u);
 		return (int)started;
 	}
-	return limit_select(limit, WEFT_RECV(l->done, NULL), limit->until);
+	return dial_deadline_select(limit, WEFT_RECV(l->done, NULL), limit->until);
 }
 
 /* ---- results ---- */
@@ -371,14 +371,14 @@ collect(struct target *t, const struct addrinfo *list, struct found **out)
 }
 
 static int
-look_up(struct target *t, const struct limit *limit, struct found **out)
+look_up(struct target *t, const struct dial_deadline *limit, struct found **out)
 {
 	struct lookup *l = lookup_make(t);
 	int err;
 
 	if (!l)
 		return -ENOMEM;
-	err = look_for(l, limit);
+	err = lookup_run(l, limit);
 	if (!err)
 		err = l->error;
 	if (!err) {
@@ -391,13 +391,13 @@ look_up(struct target *t, const struct limit *limit, struct found **out)
 
 int
 resolve(const char *network, const char *address, bool passive,
-    const struct limit *limit, struct found **out)
+    const struct dial_deadline *limit, struct found **out)
 {
 	struct target t;
 	int err = address_parse(&t, network, address, passive);
 
 	if (!err)
-		err = limit_error(limit);
+		err = dial_deadline_error(limit);
 	if (err)
 		return err;
 	if (*t.host || t.port == PORT_NAMED)
@@ -409,7 +409,7 @@ public int
 weft_resolve(const char *network, const char *address, weft_address *out,
     size_t max, const weft_dial_opt *opt)
 {
-	struct limit limit = limit_of(opt);
+	struct dial_deadline limit = dial_deadline_of(opt);
 	struct found *f;
 	int n = resolve(network, address, false, &limit, &f);
 

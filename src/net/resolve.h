@@ -17,6 +17,6 @@ struct found {
  * -EAGAIN, -EIO (the name server), -ENOMEM, or the limit's. May wait.
  */
 int resolve(const char *network, const char *address, bool passive,
-    const struct limit *l, struct found **out);
+    const struct dial_deadline *l, struct found **out);
 
 #endif

@@ -22,7 +22,7 @@ count_waiting(struct desc *d, void *sum)
 
 	lock_take(&d->lock);
 	*n += queued(&d->waiters[DIR_IN]) + queued(&d->waiters[DIR_OUT]) +
-	    (a_load_relaxed(&d->begin) > BEGIN_CLOSED);
+	    (a_load_relaxed(&d->on_readable) > READABLE_CLOSED);
 	lock_drop(&d->lock);
 }
 
@@ -30,7 +30,7 @@ public void
 weft_io_stats_read(weft_io_stats *out)
 {
 	/* The smaller one first: an open one is never missed. pairs with
-	 * desc_forget */
+	 * desc_clear */
 	uint64_t closed = a_load_acq(&desc_counts.closed);
 
 	*out = (weft_io_stats){

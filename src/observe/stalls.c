@@ -30,24 +30,24 @@ weft_taken_name(enum weft_taken why)
 public void
 weft_stalls_read(weft_stalls *out)
 {
-	int off = (int)a_load_relaxed(&sched.n_off[OFF_NOT]);
+	int off = (int)a_load_relaxed(&sched.n_detached[DETACHED_NOT]);
 	/* pairs with on_signal: read before those that were sent, so it is
 	 * never more */
-	uint64_t preempted = a_load_acq(&stalls.preempted);
+	uint64_t preempted = a_load_acq(&preempt_stats.preempted);
 
 	*out = (weft_stalls){
-		.asked = a_load_relaxed(&stalls.asked),
-		.signals = a_load_relaxed(&stalls.signals),
+		.asked = a_load_relaxed(&preempt_stats.asked),
+		.signals = a_load_relaxed(&preempt_stats.signals),
 		.preempted = preempted,
-		.interrupted = a_load_relaxed(&stalls.interrupted),
-		.capped = a_load_relaxed(&stalls.capped),
+		.interrupted = a_load_relaxed(&preempt_stats.interrupted),
+		.capped = a_load_relaxed(&preempt_stats.capped),
 		.paused_now = (int)a_load_relaxed(&sched.n_paused),
-		.loose = (int)a_load_relaxed(&sched.n_off[OFF_LOOSE]),
+		.loose = (int)a_load_relaxed(&sched.n_detached[DETACHED_RUNNING]),
 	};
 	out->blocked = off - out->loose;
 	for (int i = 0; i < WEFT_TAKEN_REASONS; i++) {
-		out->refused[i] = a_load_relaxed(&stalls.refused[i]);
-		out->paused[i] = a_load_relaxed(&stalls.paused[i]);
-		out->taken[i] = a_load_relaxed(&stalls.taken[i]);
+		out->refused[i] = a_load_relaxed(&preempt_stats.refused[i]);
+		out->paused[i] = a_load_relaxed(&preempt_stats.paused[i]);
+		out->taken[i] = a_load_relaxed(&preempt_stats.taken[i]);
 	}
 }

@@ -26,7 +26,7 @@ add(weft_stats *out, const struct pstats *s)
 static void
 add_all(weft_stats *out)
 {
-	add(out, &sched.any);
+	add(out, &sched.no_p_stats);
 	for (uint32_t i = 0; i < PROCS_MAX && p_at(i); i++)
 		add(out, &p_at(i)->stats);
 }

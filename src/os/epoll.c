@@ -26,7 +26,7 @@
 #define SYS_epoll_pwait2 441
 #endif
 
-#define BREAK_TAG UINT64_MAX
+#define WAKE_TAG UINT64_MAX
 #define NS_PER_MS INT64_C(1000000)
 
 enum {
@@ -37,7 +37,7 @@ enum {
 };
 
 /* constant after os_poller_open; -1: not open, of which no call is harmed */
-static long epoll_fd = -1, break_fd = -1;
+static long epoll_fd = -1, wake_fd = -1;
 
 static a32 no_pwait2;		/* the kernel refused it once */
 
@@ -58,12 +58,12 @@ control_raw(int op, int fd, uint64_t tag)
 void
 os_poller_check(void)
 {
-	if (likely(control_raw(EPOLL_CTL_ADD, (int)break_fd, BREAK_TAG) ==
+	if (likely(control_raw(EPOLL_CTL_ADD, (int)wake_fd, WAKE_TAG) ==
 	    -EEXIST))
 		return;
 	os_sleep_ns(MOMENT_NS);
 	fatal("descriptors %ld and %ld are weft's own, and the program has "
-	    "closed one of them", epoll_fd, break_fd);
+	    "closed one of them", epoll_fd, wake_fd);
 }
 
 /* These are not said of a number that was just looked at; seldom otherwise. */
@@ -93,14 +93,14 @@ os_poller_open(void)
 	/* It knows no epoll_pwait2, and says so at each call. */
 	if (vg_running())
 		a_store_relaxed(&no_pwait2, 1);
-	epoll_fd = os_fd_aside(syscall6(SYS_epoll_create1, EPOLL_CLOEXEC, 0, 0,
+	epoll_fd = os_fd_move_high(syscall6(SYS_epoll_create1, EPOLL_CLOEXEC, 0, 0,
 	    0, 0, 0));
 	if (epoll_fd < 0)
 		return (int)epoll_fd;
-	break_fd = os_fd_aside(syscall6(SYS_eventfd2, 0, EFD_FLAGS, 0, 0, 0,
+	wake_fd = os_fd_move_high(syscall6(SYS_eventfd2, 0, EFD_FLAGS, 0, 0, 0,
 	    0));
-	err = break_fd < 0 ? (int)break_fd :
-	    control_raw(EPOLL_CTL_ADD, (int)break_fd, BREAK_TAG);
+	err = wake_fd < 0 ? (int)wake_fd :
+	    control_raw(EPOLL_CTL_ADD, (int)wake_fd, WAKE_TAG);
 	if (err)
 		os_poller_close();
 	return err;
@@ -109,15 +109,15 @@ os_poller_open(void)
 void
 os_poller_close(void)
 {
-	shut(&break_fd);
+	shut(&wake_fd);
 	shut(&epoll_fd);
 }
 
 void
-os_poller_numbers(int fd[2])
+os_poller_fds(int fd[2])
 {
 	fd[0] = (int)epoll_fd;
-	fd[1] = (int)break_fd;
+	fd[1] = (int)wake_fd;
 }
 
 int
@@ -146,7 +146,7 @@ os_poller_retag(int fd, uint64_t tag)
 bool
 os_poller_has(int fd)
 {
-	if (control(EPOLL_CTL_ADD, fd, BREAK_TAG) == -EEXIST)
+	if (control(EPOLL_CTL_ADD, fd, WAKE_TAG) == -EEXIST)
 		return true;
 	os_poller_remove(fd);
 	return false;
@@ -212,7 +212,7 @@ os_poller_wait(struct poller_event *out, int64_t timeout_ns, bool *broken)
 		os_poller_check();
 	*broken = false;
 	for (long i = 0; i < got; i++) {
-		if (ev[i].data.u64 == BREAK_TAG) {
+		if (ev[i].data.u64 == WAKE_TAG) {
 			*broken = true;
 			continue;
 		}
@@ -223,10 +223,10 @@ os_poller_wait(struct poller_event *out, int64_t timeout_ns, bool *broken)
 }
 
 void
-os_poller_break(void)
+os_poller_wake(void)
 {
 	uint64_t one = 1;
 
-	if (unlikely(fd_write((int)break_fd, &one, sizeof one) != sizeof one))
+	if (unlikely(fd_write((int)wake_fd, &one, sizeof one) != sizeof one))
 		os_poller_check();
 }

@@ -11,7 +11,7 @@
 #include "fatal.h"
 #include "insn.h"
 #include "os.h"
-#include "self.h"
+#include "tls_self.h"
 
 enum { NOT_YET, WOKEN, POKED };		/* of a note */
 enum {
@@ -57,7 +57,7 @@ bool lock_held(const struct lock *l) { (void)l; return true; }
 #endif
 
 void
-lock_look_away(unsigned n)
+lock_backoff(unsigned n)
 {
 	uint64_t start = cpu_cycles();
 
@@ -66,7 +66,7 @@ lock_look_away(unsigned n)
 }
 
 bool
-lock_fought(void)
+lock_contended(void)
 {
 	struct self *me = self();
 	uint64_t now = cpu_cycles();
@@ -77,15 +77,15 @@ lock_fought(void)
 }
 
 static bool
-take_turns(struct lock *l)
+take_with_backoff(struct lock *l)
 {
-	if (!lock_fought())
+	if (!lock_contended())
 		return false;
 	for (unsigned n = 1; n <= TURN_MAX; n *= 2) {
-		lock_look_away(n);
+		lock_backoff(n);
 		/* pairs with lock_drop_word */
 		if (a_cas_acq(&l->word, LOCK_FREE, LOCK_HELD)) {
-			lock_fought();
+			lock_contended();
 			return true;
 		}
 	}
@@ -95,7 +95,7 @@ take_turns(struct lock *l)
 cold void
 lock_take_slow(struct lock *l)
 {
-	if (take_turns(l))
+	if (take_with_backoff(l))
 		return;
 	for (int i = 0; i < SPINS; i++) {
 		/* pairs with lock_drop_word */
@@ -130,7 +130,7 @@ note_mark(struct note *n, enum note_end as)
 {
 	uint32_t was;
 
-	/* sc: both pair with note_look: the caller looks next where it sleeps,
+	/* sc: both pair with note_try_wait: the caller looks next where it sleeps,
 	 * which it has said before it looked */
 	if (as == NOTE_POKED)
 		return a_cas_sc(&n->word, NOT_YET, POKED);
@@ -142,7 +142,7 @@ note_mark(struct note *n, enum note_end as)
 
 /* After the mark the note may be gone: this names an address only. */
 void
-note_rouse(struct note *n)
+note_futex_wake(struct note *n)
 {
 	os_futex_wake(&n->word, 1);
 }
@@ -151,18 +151,18 @@ void
 note_wake(struct note *n)
 {
 	note_mark(n, NOTE_WOKEN);
-	note_rouse(n);
+	note_futex_wake(n);
 }
 
 void
 note_poke(struct note *n)
 {
 	if (note_mark(n, NOTE_POKED))
-		note_rouse(n);
+		note_futex_wake(n);
 }
 
 enum note_end
-note_look(struct note *n)
+note_try_wait(struct note *n)
 {
 	/* sc: both pair with note_mark */
 	if (a_load_sc(&n->word) == WOKEN)
@@ -180,7 +180,7 @@ note_wait(struct note *n, int64_t timeout_ns)
 		end = INT64_MAX;
 	for (;;) {
 		int64_t left = FOREVER;
-		enum note_end mark = note_look(n);
+		enum note_end mark = note_try_wait(n);
 
 		if (mark != NOTE_TIMEOUT)
 			return mark;

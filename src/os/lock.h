@@ -12,7 +12,7 @@
 #include "atomic.h"
 #include "defs.h"
 #include "lockrank.h"
-#include "self.h"
+#include "tls_self.h"
 
 /*
  * Word of a lock:
@@ -127,9 +127,9 @@ lock_drop_peer(struct lock *l)
  * producers and four consumers of one channel on two cores: 55 ns an element
  * became 10.)
  */
-bool lock_fought(void);
+bool lock_contended(void);
 /* Waits n times about as long, and looks at nothing. */
-void lock_look_away(unsigned n);
+void lock_backoff(unsigned n);
 
 /* For checks: true if this thread holds a lock of that rank (or no debug). */
 bool lock_held(const struct lock *l);
@@ -157,8 +157,8 @@ void note_poke(struct note *n);
  * TIMEOUT if there is none.
  */
 bool note_mark(struct note *n, enum note_end as);
-void note_rouse(struct note *n);
-enum note_end note_look(struct note *n);
+void note_futex_wake(struct note *n);
+enum note_end note_try_wait(struct note *n);
 /* Sleeps until woken, poked, or timeout_ns passed (FOREVER). */
 enum note_end note_wait(struct note *n, int64_t timeout_ns);
 /* The same for one that is never poked: false if timed out. */

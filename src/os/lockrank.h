@@ -7,7 +7,7 @@
 #define LOCKRANK_H
 
 enum lockrank {
-	RANK_SEMA,		/* sync/parking_lot.c: one bucket of waiters */
+	RANK_PARKING_LOT,		/* sync/parking_lot.c: one bucket of waiters */
 	RANK_CONTEXT,		/* sync/context.c: one tree of contexts */
 	RANK_DESC,		/* poll/desc.c: one descriptor */
 	RANK_POLLER,		/* poll/netpoll.c: making it, once */

@@ -103,8 +103,8 @@ void os_thread_bounds(uintptr_t *lo, uintptr_t *hi);
  */
 enum { OS_CPU_WORDS = 16 };
 struct os_cpus { uint64_t words[OS_CPU_WORDS]; long bytes; };
-bool os_thread_pull(int tid, struct os_cpus *keep);
-void os_thread_unpull(const struct os_cpus *keep);
+bool os_thread_move_here(int tid, struct os_cpus *keep);
+void os_thread_restore_cpus(const struct os_cpus *keep);
 /* Does this thread have a real-time policy? Signal-safe. */
 bool os_thread_realtime(void);
 /* How long it has had a CPU, in all; or -errno. */
@@ -117,9 +117,9 @@ int64_t os_thread_cpu_ns(int tid);
  * or is ready to, -errno if that cannot be known. Some microseconds. A
  * descriptor may be kept for it, until it is not asked for any more.
  */
-int os_thread_asleep(int tid);
+int os_thread_blocked(int tid);
 /* Closes those that were not asked for since this was last called; or all. */
-void os_asleep_forget(bool all);
+void os_thread_blocked_close(bool all);
 
 /* ---- barrier.c ---- */
 
@@ -173,14 +173,14 @@ uint64_t os_sigfaults(void);
 
 /* ---- own_fds.c ---- */
 
-enum { FD_ASIDE = 32 };		/* from this number on it is */
+enum { FD_HIGH = 32 };		/* from this number on it is */
 
 /*
  * A descriptor that is to stay, under a number that is in nobody's way; closed
  * by exec. The same one if it is there already, or if none is to be had (a low
  * limit). -errno stays what it is.
  */
-long os_fd_aside(long fd);
+long os_fd_move_high(long fd);
 
 /* ---- file.c ---- */
 

@@ -14,13 +14,13 @@
 #include "fdcall.h"
 
 long
-os_fd_aside(long fd)
+os_fd_move_high(long fd)
 {
 	long up;
 
-	if (fd < 0 || fd >= FD_ASIDE)
+	if (fd < 0 || fd >= FD_HIGH)
 		return fd;
-	up = fd_control((int)fd, F_DUPFD_CLOEXEC, FD_ASIDE);
+	up = fd_control((int)fd, F_DUPFD_CLOEXEC, FD_HIGH);
 	if (up < 0)
 		return fd;
 	fd_close((int)fd);

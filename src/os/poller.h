@@ -37,7 +37,7 @@ int os_poller_open(void);
 void os_poller_close(void);
 
 /* While it is open: the numbers of its own descriptors. */
-void os_poller_numbers(int fd[2]);
+void os_poller_fds(int fd[2]);
 /*
  * Does not return if the program has closed one of these. The calls below find
  * out as well, unless it is somebody else's number by now.
@@ -46,7 +46,7 @@ void os_poller_check(void);
 
 /*
  * From now on changes of fd are reported, both directions; if it is ready
- * already that is the first one. Any tag but POLLER_BREAK. 0; -EPERM: nothing
+ * already that is the first one. Any tag but WAKE_TAG. 0; -EPERM: nothing
  * that can be waited for; -EEXIST: is added already; -EBADF, -ENOMEM, -ENOSPC.
  */
 int os_poller_add(int fd, uint64_t tag);
@@ -71,6 +71,6 @@ int os_poller_wait(struct poller_event *out, int64_t timeout_ns, bool *broken);
  * Ends a sleep that is going on, or else the next one; but one who does not
  * sleep may fetch it before: he must see to it, then. Any thread.
  */
-void os_poller_break(void);
+void os_poller_wake(void);
 
 #endif

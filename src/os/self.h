@@ -4,13 +4,13 @@
  * asks anew each time (see arch/<arch>/tls.h why), and never kept across a
  * switch.
  */
-#ifndef SELF_H
-#define SELF_H
+#ifndef TLS_SELF_H
+#define TLS_SELF_H
 
 #include "defs.h"
 #include "tls.h"
 
-struct ending;
+struct exit_hook;
 struct g;
 struct m;
 
@@ -24,13 +24,13 @@ struct texts {
 struct self {
 	struct m *mp;		/* first word: the M, NULL on a plain thread */
 	uint64_t *args;		/* where weft_go_capture_ puts arguments */
-	struct g *born;		/* the goroutine being made by weft_go */
+	struct g *spawning;		/* the goroutine being made by weft_go */
 	uint32_t ranks;		/* debug: set of lock ranks held */
-	int32_t when;		/* of `born`: weft_opt.readable_ */
+	int32_t spawn_readable;		/* of `spawning`: weft_opt.readable_ */
 	uint64_t contended;	/* when it last had to wait for a lock */
 	uint32_t locks;		/* of the library that it holds or takes; read
 				 * by signal handlers on it */
-	struct ending *endings;	/* of a plain thread: see sync/once.c */
+	struct exit_hook *exit_hooks;	/* of a plain thread: see sync/once.c */
 	struct texts texts;	/* of a plain thread */
 };
 _Static_assert(offsetof(struct self, args) == 8, "arch/<arch>/capture.S");

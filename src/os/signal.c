@@ -71,7 +71,7 @@ was_sent(const siginfo_t *si)
  * as if we had never been here; one that was sent must be sent again.
  */
 static void
-pass_on(int sig, siginfo_t *si, void *uc)
+call_previous(int sig, siginfo_t *si, void *uc)
 {
 	struct sigaction *old = sig == SIGSEGV ? &before_segv : &before_bus;
 
@@ -93,7 +93,7 @@ fault(int sig, siginfo_t *si, void *uc)
 {
 	if (!was_sent(si))
 		on_fault(si->si_addr);
-	pass_on(sig, si, uc);
+	call_previous(sig, si, uc);
 }
 
 void

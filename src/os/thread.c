@@ -155,7 +155,7 @@ cpu_now(void)
 }
 
 bool
-os_thread_pull(int tid, struct os_cpus *keep)
+os_thread_move_here(int tid, struct os_cpus *keep)
 {
 	struct os_cpus one = {0};
 	uint32_t cpu = (uint32_t)cpu_now(), n = 0;
@@ -175,7 +175,7 @@ os_thread_pull(int tid, struct os_cpus *keep)
 }
 
 void
-os_thread_unpull(const struct os_cpus *keep)
+os_thread_restore_cpus(const struct os_cpus *keep)
 {
 	syscall6(SYS_sched_setaffinity, 0, keep->bytes, (long)keep->words, 0,
 	    0, 0);

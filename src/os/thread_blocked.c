@@ -32,7 +32,7 @@ enum { KEPT = 16, PATH_BYTES = 48, TEXT_BYTES = 256 };
 static struct kept {
 	int tid;		/* 0: none */
 	int fd;
-	bool asked;		/* since os_asleep_forget */
+	bool asked;		/* since os_thread_blocked_close */
 	dev_t dev;		/* what we have opened */
 	ino_t ino;
 } kept[KEPT];
@@ -103,8 +103,8 @@ read_state(int fd, int tid)
 static bool
 keep(struct kept *k, int *fd, int tid)
 {
-	*fd = (int)os_fd_aside(*fd);
-	if (*fd < FD_ASIDE || identify(*fd, &k->dev, &k->ino))
+	*fd = (int)os_fd_move_high(*fd);
+	if (*fd < FD_HIGH || identify(*fd, &k->dev, &k->ino))
 		return false;
 	k->fd = *fd;
 	k->asked = true;
@@ -131,7 +131,7 @@ open_and_ask(int tid)
 }
 
 int
-os_thread_asleep(int tid)
+os_thread_blocked(int tid)
 {
 	struct kept *k = find(tid);
 	int state;
@@ -147,7 +147,7 @@ os_thread_asleep(int tid)
 }
 
 void
-os_asleep_forget(bool all)
+os_thread_blocked_close(bool all)
 {
 	for (struct kept *k = kept; k < kept + KEPT; k++) {
 		if (k->tid && (all || !k->asked))

@@ -86,7 +86,7 @@ other_kind(struct desc *d)
 
 /* Lock held. 0 or -errno. */
 static int
-examine(struct desc *d)
+probe_kind(struct desc *d)
 {
 	int kind = socket_kind(d->fd);
 
@@ -119,7 +119,7 @@ desc_register(struct desc *d)
 /* ---- users ---- */
 
 void
-desc_forget(struct desc *d)
+desc_clear(struct desc *d)
 {
 	/* pairs with weft_io_stats_read: who counts it counts it as registered
 	 * first */
@@ -139,11 +139,11 @@ desc_forget(struct desc *d)
  * Of a file that is all the poller does.
  */
 static void
-still_file(struct desc *d)
+recheck_file(struct desc *d)
 {
 	if (os_poller_retag(d->fd, tag_of(d)) == -EPERM)
 		return;
-	desc_forget(d);
+	desc_clear(d);
 	a_add_relaxed(&desc_counts.repaired, 1);
 }
 
@@ -152,7 +152,7 @@ still_file(struct desc *d)
  * refs has one of the bits `not`.
  */
 static int
-get_to_know(struct desc *d, uint32_t not, struct desc **out)
+enter_and_probe(struct desc *d, uint32_t not, struct desc **out)
 {
 	/* There may be no descriptor left for it: a socket does not need it
 	 * before somebody waits. */
@@ -168,9 +168,9 @@ get_to_know(struct desc *d, uint32_t not, struct desc **out)
 	if (a_load_relaxed(&d->refs) & not)
 		err = -EBADF;
 	if (!err && a_load_relaxed(&d->kind) == KIND_FILE)
-		still_file(d);
+		recheck_file(d);
 	if (!err && a_load_relaxed(&d->kind) == KIND_UNKNOWN)
-		err = examine(d);
+		err = probe_kind(d);
 	lock_drop(&d->lock);
 	if (err)
 		desc_leave(d);
@@ -192,11 +192,11 @@ desc_enter_slow(int fd, struct desc *d, struct desc **out)
 			    -ENOMEM : -EBADF;
 		a_add_acqrel(&d->refs, 1);	/* pairs with desc_leave */
 	}
-	if (!desc_settled(d)) {
+	if (!desc_wait_closed(d)) {
 		desc_leave(d);
 		return -EBADF;
 	}
-	return get_to_know(d, CLOSING | OWN, out);
+	return enter_and_probe(d, CLOSING | OWN, out);
 }
 
 int
@@ -211,7 +211,7 @@ desc_enter_own(int fd, struct desc **out)
 		desc_leave(d);
 		return -EBADF;
 	}
-	return get_to_know(d, CLOSING, out);
+	return enter_and_probe(d, CLOSING, out);
 }
 
 void
@@ -256,7 +256,7 @@ became_ready(struct desc *d, enum dir dir, struct glist *woken)
 }
 
 void
-desc_stir(struct desc *d, enum dir dir)
+desc_wake_dir(struct desc *d, enum dir dir)
 {
 	struct glist woken = {0};
 
@@ -280,7 +280,7 @@ desc_event(uint64_t tag, uint32_t what, struct glist *woken)
 		return;
 	}
 	if (unlikely(what & (POLLER_HUP | POLLER_URGENT)))
-		a_store_relaxed(&d->flags, a_load_relaxed(&d->flags) | ODD);
+		a_store_relaxed(&d->flags, a_load_relaxed(&d->flags) | HUP_OR_PRI);
 	if (what & (POLLER_IN | POLLER_HUP))
 		became_ready(d, DIR_IN, woken);
 	if (what & (POLLER_OUT | POLLER_HUP))
@@ -299,7 +299,7 @@ desc_flag(struct desc *d, unsigned flag)
 }
 
 bool
-desc_alone(struct desc *d, enum dir dir)
+desc_lock_dir(struct desc *d, enum dir dir)
 {
 	uint8_t flags;
 	bool alone;
@@ -318,7 +318,7 @@ desc_alone(struct desc *d, enum dir dir)
  * BUSY, so this event changes what it saw, or wakes it.
  */
 void
-desc_release(struct desc *d, enum dir dir)
+desc_unlock_dir(struct desc *d, enum dir dir)
 {
 	struct glist woken = {0};
 	uint8_t flags;
@@ -380,7 +380,7 @@ static bool
 has_same_file(struct desc *d)
 {
 	if (is_socket(d))
-		return d->timer.note == which_socket(d->fd);
+		return d->timer.owner_word == which_socket(d->fd);
 	return !a_load_relaxed(&d->registered) || os_poller_has(d->fd);
 }
 
@@ -397,8 +397,8 @@ repair(struct desc *d, struct glist *woken)
 	if (has_deadline(d) && !has_same_file(d))
 		desc_end_deadlines(d);
 	a_store_relaxed(&d->gen, a_load_relaxed(&d->gen) + 1);
-	desc_forget(d);
-	there = examine(d) == 0;
+	desc_clear(d);
+	there = probe_kind(d) == 0;
 	a_add_relaxed(&desc_counts.repaired, 1);
 	desc_wake(d, DIR_IN, there, woken);
 	desc_wake(d, DIR_OUT, there, woken);
@@ -406,7 +406,7 @@ repair(struct desc *d, struct glist *woken)
 }
 
 cold int
-desc_renew(struct desc *d)
+desc_revalidate(struct desc *d)
 {
 	struct glist woken = {0};
 	int err = -EBADF;
@@ -458,12 +458,12 @@ remember_file(struct desc *d, struct glist *woken)
 {
 	uint32_t which = is_socket(d) ? which_socket(d->fd) : 0;
 
-	if (is_socket(d) ? !which || (d->timer.note != which && has_deadline(d))
+	if (is_socket(d) ? !which || (d->timer.owner_word != which && has_deadline(d))
 	    : !has_same_file(d)) {
 		repair(d, woken);
 		which = is_socket(d) ? which_socket(d->fd) : 0;
 	}
-	d->timer.note = which;
+	d->timer.owner_word = which;
 	return (uint8_t)(a_load_relaxed(&d->kind) - 1) < KIND_FILE - 1;
 }
 
@@ -500,7 +500,7 @@ desc_set_deadline(struct desc *d, unsigned dirs, int64_t when)
  * finds who waits.
  */
 static bool
-will_be_told(struct desc *d)
+can_be_woken(struct desc *d)
 {
 	return a_load_relaxed(&d->registered) && sched_is_up();
 }
@@ -511,7 +511,7 @@ may_wait(struct desc *d, enum dir dir, int64_t when, int *err)
 {
 	*err = a_load_relaxed(&d->refs) & CLOSING ? -EBADF : 0;
 	return !*err && deadline_of(d, dir) == when &&
-	    a_load_relaxed(&d->ready[dir]) & DRAINED && will_be_told(d);
+	    a_load_relaxed(&d->ready[dir]) & DRAINED && can_be_woken(d);
 }
 
 /* The time was up: off the queue, if nobody has taken it off. */
@@ -542,8 +542,8 @@ desc_wait(struct desc *d, enum dir dir)
 	if (err)
 		return err;
 	if (unlikely(!sched_is_up()))
-		return desc_wait_alone(d, dir);
-	netpoll_hurry();
+		return fdio_wait_no_runtime(d, dir);
+	netpoll_poll_soon();
 	sleeper_init(&s);
 	waiter_init(&w, &s, d);
 	w.elem = NULL;
@@ -552,7 +552,7 @@ desc_wait(struct desc *d, enum dir dir)
 	lock_take(&d->lock);
 	if (may_wait(d, dir, when, &err)) {
 		waitq_push(&d->waiters[dir], &w);
-		netpoll_waits();
+		netpoll_waiter_added();
 		how = sleeper_sleep(&s, &d->lock,
 		    dir == DIR_IN ? WAIT_READ : WAIT_WRITE);
 		/* If the time was up somebody may just be writing it. */
@@ -567,7 +567,7 @@ desc_wait(struct desc *d, enum dir dir)
 }
 
 bool
-desc_attend(struct desc *d, enum dir dir, uint32_t seen, struct waiter *w)
+desc_enqueue(struct desc *d, enum dir dir, uint32_t seen, struct waiter *w)
 {
 	bool same;
 
@@ -575,17 +575,17 @@ desc_attend(struct desc *d, enum dir dir, uint32_t seen, struct waiter *w)
 	w->queued = false;
 	lock_take(&d->lock);
 	same = a_load_relaxed(&d->ready[dir]) == seen &&
-	    !(a_load_relaxed(&d->refs) & CLOSING) && will_be_told(d);
+	    !(a_load_relaxed(&d->refs) & CLOSING) && can_be_woken(d);
 	if (same) {
 		waitq_push(&d->waiters[dir], w);
-		netpoll_waits();
+		netpoll_waiter_added();
 	}
 	lock_drop(&d->lock);
 	return same;
 }
 
 void
-desc_desert(struct desc *d, enum dir dir, struct waiter *w)
+desc_dequeue(struct desc *d, enum dir dir, struct waiter *w)
 {
 	lock_take(&d->lock);
 	if (w->queued)
@@ -600,15 +600,15 @@ awaited(struct desc *d)
 {
 	return !waitq_empty(&d->waiters[DIR_IN]) ||
 	    !waitq_empty(&d->waiters[DIR_OUT]) ||
-	    a_load_relaxed(&d->begin) > BEGIN_CLOSED;
+	    a_load_relaxed(&d->on_readable) > READABLE_CLOSED;
 }
 
 /* Mostly the same one as the last time, a listening socket say. */
 bool
-desc_awaited(void)
+desc_any_waiters(void)
 {
 	static a32 hint;
-	uint32_t n = desc_numbers();
+	uint32_t n = desc_fd_limit();
 	struct desc *d = desc_at((int)a_load_relaxed(&hint));
 
 	if (d && awaited(d))
@@ -645,7 +645,7 @@ bool
 desc_verify(struct glist *woken)
 {
 	static uint32_t at;
-	uint32_t n = desc_numbers(), looks = 0;
+	uint32_t n = desc_fd_limit(), looks = 0;
 
 	for (; at < n; at++) {
 		struct desc *d = desc_at((int)at);

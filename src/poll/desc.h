@@ -4,11 +4,11 @@
  * is one record for each number, in a table that grows and never shrinks, so
  * that a late event or a late call finds a record, not foreign memory.
  *
- *	         examine, at the first call
+ *	         probe_kind, at the first call
  *	UNKNOWN ----------------------------> a kind
  *	   ^                                    |
  *	   +------------------------------------+
- *	     the last user of one that is closed; desc_fresh, if it was closed
+ *	     the last user of one that is closed; desc_new_fd, if it was closed
  *	     behind our back; desc_verify, the same
  *
  * Readiness. The kernel reports changes, not states (os/poller.h), so each
@@ -35,7 +35,7 @@
  * closed behind our back may be another file's. So the file is remembered when
  * a deadline is set, and compared when one is reached:
  *
- *	a socket	by its cookie, in `timer.note`
+ *	a socket	by its cookie, in `timer.owner_word`
  *	anything else	by the poller: it is added before it has a deadline,
  *			and what is there is the file that was added
  *
@@ -52,7 +52,7 @@
 #include "hard.h"
 #include "lock.h"
 #include "timer_heap.h"
-#include "waiter.h"
+#include "waitq.h"
 
 enum desc_kind {
 	KIND_UNKNOWN,
@@ -70,18 +70,18 @@ enum { DRAINED = 1, EVENT = 2 };	/* of a readiness word */
 #define CLOSED 0x40000000u		/* ... and the last user is at it */
 #define OWN 0x20000000u			/* the runtime's own: see above */
 enum {					/* of flags */
-	ODD = 1,		/* hung up, or urgent data: a short read does
+	HUP_OR_PRI = 1,		/* hung up, or urgent data: a short read does
 				 * not mean that it is drained */
 	NONBLOCK = 2,		/* known to have O_NONBLOCK */
 	/* of a blocking one, shifted by the direction: */
 	NO_NOWAIT = 4,		/* the kernel cannot be asked not to wait */
-	BUSY = 16,		/* one asks, and then reads: desc_alone */
+	BUSY = 16,		/* one asks, and then reads: desc_lock_dir */
 	MISSED = 64		/* another one came meanwhile */
 };
 
-/* In `begin`: no goroutine, but it is taken. See readable.c. */
-#define BEGIN_CLAIMED ((struct g *)1)
-#define BEGIN_CLOSED ((struct g *)2)
+/* In `on_readable`: no goroutine, but it is taken. See readable.c. */
+#define READABLE_CLAIMED ((struct g *)1)
+#define READABLE_CLOSED ((struct g *)2)
 
 struct desc {
 	struct lock lock;
@@ -94,9 +94,9 @@ struct desc {
 	a32 gen;
 	a8 kind;		/* enum desc_kind */
 	a8 registered;		/* the poller knows it */
-	a8 flags;		/* ODD, NONBLOCK */
+	a8 flags;		/* HUP_OR_PRI, NONBLOCK */
 	/* any thread, atomic */
-	a8 error;		/* that nobody was told: see fdio_keep */
+	a8 error;		/* that nobody was told: see fdio_save_error */
 	/* constant */
 	int fd;
 	/* written under lock, atomic */
@@ -106,8 +106,8 @@ struct desc {
 	struct waitq waiters[DIRS];
 
 	/* any thread, atomic: a goroutine that begins when it is readable */
-	APTR(struct g) begin;
-	struct timer timer;	/* of `begin`: see readable.c; its note, under
+	APTR(struct g) on_readable;
+	struct timer timer;	/* of `on_readable`: see readable.c; its owner_word, under
 				 * lock: see deadlines, above */
 } cache_aligned;
 _Static_assert(sizeof(struct desc) == 128, "two cache lines");
@@ -144,7 +144,7 @@ desc_at(int fd)
 /* Makes one if there is none; NULL if memory is refused, or fd too large. */
 struct desc *desc_make(int fd);
 /* All that have a record are smaller than that. */
-uint32_t desc_numbers(void);
+uint32_t desc_fd_limit(void);
 
 /* ---- a call ---- */
 
@@ -166,8 +166,8 @@ desc_enter(int fd, struct desc **out)
 		/* pairs with desc_leave: of whoever used it before */
 		uint32_t refs = a_add_acqrel(&d->refs, 1);
 
-		/* pairs with examine; a file is looked at again, see
-		 * still_file, and UNKNOWN - 1 is large */
+		/* pairs with probe_kind; a file is looked at again, see
+		 * recheck_file, and UNKNOWN - 1 is large */
 		if (likely(!(refs & (CLOSING | OWN)) &&
 		    (uint8_t)(a_load_acq(&d->kind) - 1) < KIND_FILE - 1)) {
 			*out = d;
@@ -221,7 +221,7 @@ int desc_wait(struct desc *d, enum dir dir);
 
 /* The same for a thread while no runtime is there that would tell it: in
  * fdio.c. */
-int desc_wait_alone(struct desc *d, enum dir dir);
+int fdio_wait_no_runtime(struct desc *d, enum dir dir);
 
 /* Has the poller watch it, if it does not yet. The same. */
 int desc_register(struct desc *d);
@@ -237,30 +237,30 @@ bool desc_deadline_holds(struct desc *d);
 
 /*
  * Only one at a time may ask whether a blocking descriptor is ready and then
- * read it: desc_alone to desc_release. False: another one is at it; that is
+ * read it: desc_lock_dir to desc_unlock_dir. False: another one is at it; that is
  * to be taken as -EAGAIN, an event will say when he is done.
  */
-bool desc_alone(struct desc *d, enum dir dir);
-void desc_release(struct desc *d, enum dir dir);
+bool desc_lock_dir(struct desc *d, enum dir dir);
+void desc_unlock_dir(struct desc *d, enum dir dir);
 void desc_flag(struct desc *d, unsigned flag);
 
 /* What is known of it turned out to be wrong, within a call: it was closed
  * behind our back. 0: it is known anew; -EBADF. */
-int desc_renew(struct desc *d);
+int desc_revalidate(struct desc *d);
 
 int desc_close(int fd);
 /* It shall be the runtime's own no longer: to be closed. */
 void desc_disown(int fd);
 /* The kernel has just given us this number: nothing known of it holds. */
-void desc_fresh(int fd);
+void desc_new_fd(int fd);
 
 /* Whoever waits in that direction tries again. Within a call. */
-void desc_stir(struct desc *d, enum dir dir);
+void desc_wake_dir(struct desc *d, enum dir dir);
 
 /* ---- between desc.c and desc_close.c ---- */
 
 /* Lock held: nothing that was found out about it holds any more. */
-void desc_forget(struct desc *d);
+void desc_clear(struct desc *d);
 /* The same: it has no deadline. Those who wait are woken by the caller. */
 void desc_end_deadlines(struct desc *d);
 /* Lock held. Who waits in that direction is woken: it tries again, or not. */
@@ -270,18 +270,18 @@ void desc_wake(struct desc *d, enum dir dir, bool ok, struct glist *woken);
  * again, or somebody else's. It is waited for while the kernel closes it: the
  * caller may be who got the number meanwhile. No lock held.
  */
-bool desc_settled(struct desc *d);
+bool desc_wait_closed(struct desc *d);
 
 /* ---- several at a time: poll.c ---- */
 
 /*
  * Stands in the queue of one direction, to be ended with CANCELLED (see
- * waiter.h), unless the word is not `seen` any more, or nobody would tell it:
- * then false. desc_desert leaves the queue, in any case.
+ * waitq.h), unless the word is not `seen` any more, or nobody would tell it:
+ * then false. desc_dequeue leaves the queue, in any case.
  */
-bool desc_attend(struct desc *d, enum dir dir, uint32_t seen,
+bool desc_enqueue(struct desc *d, enum dir dir, uint32_t seen,
     struct waiter *w);
-void desc_desert(struct desc *d, enum dir dir, struct waiter *w);
+void desc_dequeue(struct desc *d, enum dir dir, struct waiter *w);
 
 /* ---- seeing inside ---- */
 
@@ -303,7 +303,7 @@ int desc_own(int fd);
 /* An event: who waits for it is added to the list. No lock held. */
 void desc_event(uint64_t tag, uint32_t what, struct glist *woken);
 /* Does anybody wait for a descriptor? Any thread. */
-bool desc_awaited(void);
+bool desc_any_waiters(void);
 /*
  * The monitor, every second or so: looks whether those that are waited for are
  * still what they were. True if there are more of them.

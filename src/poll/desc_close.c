@@ -38,7 +38,7 @@ static void
 forget_all(struct desc *d)
 {
 	desc_end_deadlines(d);
-	desc_forget(d);
+	desc_clear(d);
 }
 
 /*
@@ -46,19 +46,19 @@ forget_all(struct desc *d)
  * away: then others shall have the P.
  */
 cold bool
-desc_settled(struct desc *d)
+desc_wait_closed(struct desc *d)
 {
 	uint32_t refs;
 
-	/* pairs with give_back */
+	/* pairs with release_fd */
 	for (int i = 0; (refs = a_load_acq(&d->refs)) & CLOSED; i++) {
 		if (i < FEW_LOOKS) {
 			os_thread_yield();
 			continue;
 		}
-		call_enter((const void *)(uintptr_t)desc_settled);
+		blocking_enter((const void *)(uintptr_t)desc_wait_closed);
 		os_sleep_ns(i < MANY_LOOKS ? LOOK_NS : LOOK_SLOWLY_NS);
-		call_leave();
+		blocking_leave();
 	}
 	return !(refs & CLOSING);
 }
@@ -79,9 +79,9 @@ close_file(int fd)
 {
 	int result;
 
-	call_enter((const void *)(uintptr_t)close_file);
-	result = (int)follow_close(fd);
-	call_leave();
+	blocking_enter((const void *)(uintptr_t)close_file);
+	result = (int)tsan_io_close(fd);
+	blocking_leave();
 	return result;
 }
 
@@ -90,21 +90,21 @@ close_file(int fd)
  * while we were still closing may have said so: then this life is another one.
  */
 static void
-give_back(struct desc *d, uint32_t gen)
+release_fd(struct desc *d, uint32_t gen)
 {
 	if (a_load_relaxed(&d->gen) == gen)
-		/* pairs with desc_enter and desc_settled */
+		/* pairs with desc_enter and desc_wait_closed */
 		a_add_acqrel(&d->refs, -(CLOSING | CLOSED));
 }
 
 /*
  * CLOSED is set, by us. All is forgotten before the number is given back: the
  * next moment it may be somebody else's. Who comes while the kernel closes it
- * waits (see desc_settled): a call that used the old one now would go on with
+ * waits (see desc_wait_closed): a call that used the old one now would go on with
  * the new one, and a second close would hit it.
  */
 static int
-close_number(struct desc *d)
+close_fd(struct desc *d)
 {
 	bool file = a_load_relaxed(&d->kind) == KIND_FILE;
 	int fd = d->fd, result;
@@ -115,10 +115,10 @@ close_number(struct desc *d)
 	forget_all(d);
 	lock_drop(&d->lock);
 	hard_pause();
-	result = file ? close_file(fd) : (int)follow_close(fd);
+	result = file ? close_file(fd) : (int)tsan_io_close(fd);
 	hard_pause();
 	lock_take(&d->lock);
-	give_back(d, gen);
+	release_fd(d, gen);
 	lock_drop(&d->lock);
 	return result;
 }
@@ -133,7 +133,7 @@ desc_last(struct desc *d)
 	/* pairs with desc_leave */
 	if (!a_cas_acqrel(&d->refs, CLOSING, CLOSING | CLOSED))
 		return 0;
-	return close_number(d);
+	return close_fd(d);
 }
 
 /* On Linux a close that is interrupted has closed. */
@@ -154,7 +154,7 @@ claim_close(struct desc *d)
 
 	for (;;) {
 		refs = a_load_relaxed(&d->refs);
-		if (refs & CLOSED && desc_settled(d))
+		if (refs & CLOSED && desc_wait_closed(d))
 			continue;
 		if (refs & (CLOSING | OWN))
 			return false;
@@ -173,7 +173,7 @@ desc_close(int fd)
 	int result, last;
 
 	if (!d)
-		return closed((int)follow_close(fd));
+		return closed((int)tsan_io_close(fd));
 	a_add_acqrel(&d->refs, 1);		/* pairs with desc_leave */
 	if (!claim_close(d)) {
 		desc_leave(d);
@@ -187,7 +187,7 @@ desc_close(int fd)
 	sched_ready_list(&woken);
 	/* pairs with desc_leave: of whoever used it before */
 	if (a_cas_acqrel(&d->refs, CLOSING | 1, CLOSING | CLOSED))
-		return closed(close_number(d));
+		return closed(close_fd(d));
 	/* Others may be about to find out that it is none: so must we. */
 	result = fd_control(fd, F_GETFD, 0) < 0 ? -EBADF : 0;
 	/* pairs with desc_enter, and among users */
@@ -198,7 +198,7 @@ desc_close(int fd)
 }
 
 void
-desc_fresh(int fd)
+desc_new_fd(int fd)
 {
 	struct glist woken = {0};
 	struct desc *d = desc_at(fd);
@@ -212,7 +212,7 @@ desc_fresh(int fd)
 		    "closed it", fd);
 	lock_take(&d->lock);
 	if (a_load_relaxed(&d->refs) & CLOSED)
-		give_back(d, a_load_relaxed(&d->gen));
+		release_fd(d, a_load_relaxed(&d->gen));
 	else if (a_load_relaxed(&d->kind) != KIND_UNKNOWN)
 		a_add_relaxed(&desc_counts.repaired, 1);
 	end_life(d, &woken);
@@ -231,7 +231,7 @@ desc_own(int fd)
 	if (!d)
 		d = desc_make(fd);
 	else
-		desc_fresh(fd);
+		desc_new_fd(fd);
 	if (!d)
 		return -ENOMEM;
 	/* relaxed: who comes before that is who has it by mistake */

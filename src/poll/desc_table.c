@@ -48,7 +48,7 @@ desc_make(int fd)
 }
 
 uint32_t
-desc_numbers(void)
+desc_fd_limit(void)
 {
 	return a_load_relaxed(&n_chunks) * DESC_CHUNK;
 }

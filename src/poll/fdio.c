@@ -8,7 +8,7 @@
 #include "os.h"
 #include "tsan_io.h"
 
-char follow_point;
+char tsan_io_point;
 
 /* Which calls are slow is learnt by address: each kind by its own. */
 long
@@ -16,9 +16,9 @@ fdio_blocking(fdio_try *fn, struct desc *d, void *arg)
 {
 	long result;
 
-	call_enter((const void *)(uintptr_t)fn);
+	blocking_enter((const void *)(uintptr_t)fn);
 	result = fn(d, arg);
-	call_leave();
+	blocking_leave();
 	return result;
 }
 
@@ -35,7 +35,7 @@ fdio_ready_now(struct desc *d, enum dir dir)
 
 /* Neither end of it can send any more. */
 static bool
-is_dead(struct desc *d)
+is_hung_up(struct desc *d)
 {
 	struct pollfd p = { .fd = d->fd };
 
@@ -44,7 +44,7 @@ is_dead(struct desc *d)
 
 /* -ETIMEDOUT is also what we say of a deadline. */
 cold void
-fdio_keep(struct desc *d, enum dir dir, long err)
+fdio_save_error(struct desc *d, enum dir dir, long err)
 {
 	if (a_load_relaxed(&d->kind) > KIND_SOCKET)
 		return;
@@ -59,12 +59,12 @@ fdio_keep(struct desc *d, enum dir dir, long err)
 	default:
 		return;
 	}
-	if (is_dead(d))
+	if (is_hung_up(d))
 		a_store_relaxed(&d->error, (uint8_t)-err);
 }
 
 cold long
-fdio_kept(struct desc *d, long n)
+fdio_take_error(struct desc *d, long n)
 {
 	uint8_t err = a_load_relaxed(&d->error);
 
@@ -76,7 +76,7 @@ fdio_kept(struct desc *d, long n)
 
 /* A thread while no runtime is there that would tell it. */
 cold int
-desc_wait_alone(struct desc *d, enum dir dir)
+fdio_wait_no_runtime(struct desc *d, enum dir dir)
 {
 	struct pollfd p = { .fd = d->fd,
 	    .events = dir == DIR_IN ? POLLIN : POLLOUT };

@@ -27,11 +27,11 @@ bool fdio_ready_now(struct desc *d, enum dir dir);
  * An error that the caller is not told, since he is told of the bytes before
  * it. Most come again by themselves. But that a connection has died the kernel
  * says once; after that there is an end of file, as if all had been read, and
- * -EPIPE. So it is kept for whoever finds one of these: fdio_kept gives it, or
+ * -EPIPE. So it is kept for whoever finds one of these: fdio_take_error gives it, or
  * n. Within a call.
  */
-void fdio_keep(struct desc *d, enum dir dir, long err);
-long fdio_kept(struct desc *d, long n);
+void fdio_save_error(struct desc *d, enum dir dir, long err);
+long fdio_take_error(struct desc *d, long n);
 
 /*
  * Has a read of n bytes, of those it wanted, left nothing to read? Of a TCP
@@ -44,7 +44,7 @@ static always_inline bool
 fdio_is_all(struct desc *d, size_t n, size_t want)
 {
 	return n < want && a_load_relaxed(&d->kind) == KIND_TCP &&
-	    !(a_load_relaxed(&d->flags) & ODD);
+	    !(a_load_relaxed(&d->flags) & HUP_OR_PRI);
 }
 
 /*

@@ -62,11 +62,11 @@ static bool forked;		/* there is no scheduler, and nobody watches */
 
 /* No lock held: these have one each. */
 static void
-own_numbers(void)
+register_own_fds(void)
 {
 	int own[2];
 
-	os_poller_numbers(own);
+	os_poller_fds(own);
 	desc_own(own[0]);
 	desc_own(own[1]);
 }
@@ -88,15 +88,15 @@ netpoll_start(void)
 		err = os_poller_open();
 		opened = !err;
 		if (opened)
-			/* sc: pairs with doze: it knows, or hears of it next */
+			/* sc: pairs with idle_sleep: it knows, or hears of it next */
 			a_store_sc(&netpoll.on, 1);
 	}
 	lock_drop(&once);
 	if (opened)
-		own_numbers();
+		register_own_fds();
 	hard_pause();
 	if (!err && !forked)
-		alarm_rewatch();
+		expire_poke_watcher();
 	return err;
 }
 
@@ -119,7 +119,7 @@ netpoll_forked(void)
  * break, too.
  */
 static bool
-fetch(int64_t timeout_ns, struct glist *woken)
+poll_events(int64_t timeout_ns, struct glist *woken)
 {
 	struct poller_event ev[POLLER_MAX];
 	bool broken;
@@ -129,7 +129,7 @@ fetch(int64_t timeout_ns, struct glist *woken)
 	if (!n)
 		return broken;
 	a_add_relaxed(&netpoll.events, (uint64_t)n);
-	a_add_sc(&netpoll.firing, 1);	/* sc: pairs with netpoll_awaited */
+	a_add_sc(&netpoll.firing, 1);	/* sc: pairs with netpoll_has_waiters */
 	hard_pause();
 	for (int i = 0; i < n; i++)
 		desc_event(ev[i].tag, ev[i].what, woken);
@@ -144,38 +144,38 @@ fetch(int64_t timeout_ns, struct glist *woken)
  * once more. If nobody sleeps there now, whom it was for has left by himself.
  */
 static void
-fetch_now(struct glist *woken)
+poll_events_now(struct glist *woken)
 {
-	bool broken = fetch(0, woken);
+	bool broken = poll_events(0, woken);
 
 	hard_pause();
 	if (unlikely(broken) && a_load_relaxed(&netpoll.sleeper))
-		os_poller_break();
+		os_poller_wake();
 }
 
 void
 netpoll_fired(void)
 {
-	a_add_sc(&netpoll.firing, -1u);	/* sc: pairs with netpoll_awaited */
+	a_add_sc(&netpoll.firing, -1u);	/* sc: pairs with netpoll_has_waiters */
 }
 
 bool
-netpoll_awaited(void)
+netpoll_has_waiters(void)
 {
 	/*
-	 * sc: pairs with fetch: who is not found waiting is counted there, or
+	 * sc: pairs with poll_events: who is not found waiting is counted there, or
 	 * queued. Not a load, which might be done before the look: either we
-	 * see fetch's count, or it comes after our look.
+	 * see poll_events's count, or it comes after our look.
 	 */
-	return desc_awaited() || a_add_sc(&netpoll.firing, 0) != 0;
+	return desc_any_waiters() || a_add_sc(&netpoll.firing, 0) != 0;
 }
 
 void
-netpoll_fetch(void)
+netpoll_poll_no_p(void)
 {
 	struct glist woken = {0};
 
-	fetch_now(&woken);
+	poll_events_now(&woken);
 	if (!woken.n)
 		return;
 	sched_ready_urgent(&woken);
@@ -189,21 +189,21 @@ netpoll_verify(void)
 	bool more;
 
 	os_poller_check();
-	a_add_sc(&netpoll.firing, 1);	/* sc: pairs with netpoll_awaited */
+	a_add_sc(&netpoll.firing, 1);	/* sc: pairs with netpoll_has_waiters */
 	a_store_relaxed(&netpoll.unverified, 0);
 	/* Who waits queues first and looks second: it sees this, or we see
 	 * it in the queue. */
 	os_barrier_all();
 	more = desc_verify(&woken);
 	if (more)
-		netpoll_waits();
+		netpoll_waiter_added();
 	sched_ready_list(&woken);
 	netpoll_fired();
 	return more;
 }
 
 static bool
-look(void (*ready)(struct glist *l), bool beside)
+poll_once(void (*ready)(struct glist *l), bool beside)
 {
 	struct glist woken = {0};
 	bool some;
@@ -212,14 +212,14 @@ look(void (*ready)(struct glist *l), bool beside)
 	if (!a_load_acq(&netpoll.on))
 		return false;
 	/* Even if we do not: the monitor, if it sleeps there, shall leave. */
-	a_store_relaxed(&netpoll.looked, cpu_cycles());
-	if (a_load_relaxed(&netpoll.looking) ||
+	a_store_relaxed(&netpoll.last_poll, cpu_cycles());
+	if (a_load_relaxed(&netpoll.polling) ||
 	    (!beside && a_load_relaxed(&netpoll.sleeper)) ||
-	    !a_cas_acq(&netpoll.looking, 0, 1))	/* pairs with below */
+	    !a_cas_acq(&netpoll.polling, 0, 1))	/* pairs with below */
 		return false;
 	hard_pause();
-	fetch_now(&woken);
-	a_store_rel(&netpoll.looking, 0);	/* pairs with above */
+	poll_events_now(&woken);
+	a_store_rel(&netpoll.polling, 0);	/* pairs with above */
 	some = woken.n > 0;
 	if (some) {
 		ready(&woken);
@@ -229,20 +229,20 @@ look(void (*ready)(struct glist *l), bool beside)
 }
 
 bool
-netpoll_look(void)
+netpoll_poll(void)
 {
-	return look(sched_ready_list, false);
+	return poll_once(sched_ready_list, false);
 }
 
 /* Even if the monitor sleeps there: we are faster than its waking. */
 bool
-netpoll_look_first(void)
+netpoll_poll_urgent(void)
 {
-	return look(sched_ready_urgent, true);
+	return poll_once(sched_ready_urgent, true);
 }
 
 cold void
-netpoll_hurry_slow(void)
+netpoll_poll_soon_slow(void)
 {
 	struct m *mp = m_self();
 	struct p *pp;
@@ -251,8 +251,8 @@ netpoll_hurry_slow(void)
 		return;
 	rt_enter(mp);
 	pp = m_p(mp);
-	if (pp && !pp->look) {
-		pp->look = true;
+	if (pp && !pp->poll_first) {
+		pp->poll_first = true;
 		pp->fair.global_kept = pp->fair.global_at;
 		pp->fair.global_at = 0;	/* g0 takes it from there */
 	}
@@ -264,7 +264,7 @@ netpoll_due(void)
 {
 	/* relaxed: who looks asks again */
 	return a_load_relaxed(&netpoll.on) &&
-	    cpu_cycles() - a_load_relaxed(&netpoll.looked) >
+	    cpu_cycles() - a_load_relaxed(&netpoll.last_poll) >
 	    TURN_FEW_US * cpu_cycles_few_us();
 }
 
@@ -273,62 +273,62 @@ netpoll_due(void)
  * that may be for a whole slice.
  */
 void
-netpoll_turn(void)
+netpoll_poll_if_due(void)
 {
 	if (!netpoll_due())
 		return;
-	if (a_load_relaxed(&netpoll.rough))
-		netpoll_look_first();
+	if (a_load_relaxed(&netpoll.hogs_seen))
+		netpoll_poll_urgent();
 	else
-		netpoll_look();
+		netpoll_poll();
 }
 
 /* ---- sleeping ---- */
 
 static void
-rouse(struct note *n)
+wake_sleeper(struct note *n)
 {
-	/* sc: pairs with get_in and get_out; the mark was made with sc */
+	/* sc: pairs with enter_poller and leave_poller; the mark was made with sc */
 	if (a_load_sc(&netpoll.sleeper) == n)
-		os_poller_break();
+		os_poller_wake();
 	else
-		note_rouse(n);
+		note_futex_wake(n);
 }
 
 void
 netpoll_wake(struct note *n)
 {
 	note_mark(n, NOTE_WOKEN);
-	rouse(n);
+	wake_sleeper(n);
 }
 
 void
 netpoll_poke(struct note *n)
 {
 	if (note_mark(n, NOTE_POKED))
-		rouse(n);
+		wake_sleeper(n);
 }
 
 /* True if this note's sleeper may sleep in the poller now. */
 static bool
-get_in(struct note *n)
+enter_poller(struct note *n)
 {
 	struct note *other;
 
-	/* sc: pairs with get_out, and with netpoll_wake */
+	/* sc: pairs with leave_poller, and with netpoll_wake */
 	if (a_cas_sc(&netpoll.sleeper, NULL, n))
 		return true;
 	hard_pause();
-	other = a_xchg_sc(&netpoll.next, n);	/* sc: pairs with get_out */
+	other = a_xchg_sc(&netpoll.next_sleeper, n);	/* sc: pairs with leave_poller */
 	if (other && other != n)
 		netpoll_poke(other);
 	hard_pause();
 	if (a_cas_sc(&netpoll.sleeper, NULL, n)) {	/* sc: the same */
-		a_cas_relaxed(&netpoll.next, n, NULL);
+		a_cas_relaxed(&netpoll.next_sleeper, n, NULL);
 		return true;
 	}
 	if (a_load_relaxed(&netpoll.sleeper))
-		os_poller_break();
+		os_poller_wake();
 	return false;
 }
 
@@ -338,24 +338,24 @@ get_in(struct note *n)
  * and keep the next poke from waking it.
  */
 static void
-get_out(void)
+leave_poller(void)
 {
 	struct note *next;
 
-	/* sc: pairs with get_in, and with netpoll_wake */
+	/* sc: pairs with enter_poller, and with netpoll_wake */
 	a_store_sc(&netpoll.sleeper, NULL);
 	hard_pause();
-	/* sc: pairs with get_in */
-	if (!a_load_sc(&netpoll.next))
+	/* sc: pairs with enter_poller */
+	if (!a_load_sc(&netpoll.next_sleeper))
 		return;
-	next = a_xchg_sc(&netpoll.next, NULL);	/* sc: the same */
+	next = a_xchg_sc(&netpoll.next_sleeper, NULL);	/* sc: the same */
 	hard_pause();
 	if (next)
 		netpoll_poke(next);
 }
 
 static bool
-time_is_up(int64_t end)
+deadline_passed(int64_t end)
 {
 	return end != NEVER_NS && os_now_ns() >= end;
 }
@@ -366,23 +366,23 @@ netpoll_sleep(struct note *n, int64_t timeout_ns, struct glist *woken)
 	int64_t end = NEVER_NS;
 	enum note_end mark;
 
-	if (!get_in(n)) {
+	if (!enter_poller(n)) {
 		mark = note_wait(n, timeout_ns);
-		a_cas_relaxed(&netpoll.next, n, NULL);
+		a_cas_relaxed(&netpoll.next_sleeper, n, NULL);
 		return mark;
 	}
 	if (timeout_ns >= 0 &&
 	    __builtin_add_overflow(os_now_ns(), timeout_ns, &end))
 		end = NEVER_NS;
 	hard_pause();
-	mark = note_look(n);
+	mark = note_try_wait(n);
 	if (mark == NOTE_TIMEOUT)
-		fetch(timeout_ns, woken);
+		poll_events(timeout_ns, woken);
 	hard_pause();
-	get_out();
+	leave_poller();
 	if (mark == NOTE_TIMEOUT)
-		mark = note_look(n);
-	if (mark == NOTE_TIMEOUT && (woken->n || !time_is_up(end)))
+		mark = note_try_wait(n);
+	if (mark == NOTE_TIMEOUT && (woken->n || !deadline_passed(end)))
 		mark = NOTE_POKED;
 	return mark;
 }

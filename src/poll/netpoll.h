@@ -14,14 +14,14 @@
 struct netpoll {
 	/* any thread, atomic */
 	a32 on;			/* there is a poller; set once */
-	a32 looking;		/* somebody just looks */
+	a32 polling;		/* somebody just looks */
 	APTR(struct note) sleeper;	/* who sleeps in it, NULL: nobody */
-	APTR(struct note) next;	/* ... and who wants to */
+	APTR(struct note) next_sleeper;	/* ... and who wants to */
 	a32 firing;		/* who has fetched some and not queued them */
 	a32 unverified;		/* somebody began to wait since verified */
-	a32 rough;		/* the monitor: goroutines that do not let
+	a32 hogs_seen;		/* the monitor: goroutines that do not let
 				 * others run are about */
-	a64 looked;		/* by who has a P: when, in cycles */
+	a64 last_poll;		/* by who has a P: when, in cycles */
 	a64 polls, events;	/* counts */
 };
 
@@ -44,14 +44,14 @@ netpoll_on(void)
  * unless somebody else does so or sleeps there. True if there were any. On g0,
  * P held.
  */
-bool netpoll_look(void);
+bool netpoll_poll(void);
 /* The same, and they come before all others. */
-bool netpoll_look_first(void);
+bool netpoll_poll_urgent(void);
 /* The same on a P that has other work, if nobody has looked for a while. */
-void netpoll_turn(void);
+void netpoll_poll_if_due(void);
 bool netpoll_due(void);
 /* The same for the monitor, which has no P: they are urgent. */
-void netpoll_fetch(void);
+void netpoll_poll_no_p(void);
 /* ... and it looks after descriptors: true if there is more to do. */
 bool netpoll_verify(void);
 static inline bool
@@ -62,7 +62,7 @@ netpoll_verify_due(void)
 
 /* Somebody has begun to wait for a descriptor: stands in its queue. */
 static always_inline void
-netpoll_waits(void)
+netpoll_waiter_added(void)
 {
 	/* Not before it stands there; the rest is the barrier in
 	 * netpoll_verify. */
@@ -71,7 +71,7 @@ netpoll_waits(void)
 		a_store_relaxed(&netpoll.unverified, 1);
 }
 
-void netpoll_hurry_slow(void);
+void netpoll_poll_soon_slow(void);
 
 /*
  * A goroutine is about to wait for a descriptor. What is next on its P may not
@@ -79,14 +79,14 @@ void netpoll_hurry_slow(void);
  * network first. Any thread, no lock held.
  */
 static inline void
-netpoll_hurry(void)
+netpoll_poll_soon(void)
 {
-	if (unlikely(a_load_relaxed(&netpoll.rough)))
-		netpoll_hurry_slow();
+	if (unlikely(a_load_relaxed(&netpoll.hogs_seen)))
+		netpoll_poll_soon_slow();
 }
 
 /* Does anybody wait for a descriptor, or is just being woken? Any thread. */
-bool netpoll_awaited(void);
+bool netpoll_has_waiters(void);
 
 /*
  * Sleeps on note n as note_wait does, in the poller if nobody else does. Those

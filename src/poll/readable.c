@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goroutines that begin when a descriptor is readable. Until then such a one
- * is WAITING, has no stack, and hangs in `begin` of the descriptor:
+ * is WAITING, has no stack, and hangs in `on_readable` of the descriptor:
  *
- *	         when_claim              when_attach
+ *	         readable_claim              readable_attach
  *	NULL -----------------> CLAIMED --------------> a goroutine
  *	  ^                      |   |                     |
  *	  +----------------------+   | desc_close          | event, close, the
- *	  |  when_drop               v                     | deadline: whoever
+ *	  |  readable_drop               v                     | deadline: whoever
  *	  +------------------------ CLOSED                 | takes it starts it
- *	  |  when_attach: starts at once                   |
+ *	  |  readable_attach: starts at once                   |
  *	  +------------------------------------------------+
  *
  * All under the descriptor's lock, as events are, but for the deadline: its
@@ -41,10 +41,10 @@ desc_of(struct timer *t)
 static struct g *
 take(struct desc *d)
 {
-	struct g *gp = a_load_relaxed(&d->begin);
+	struct g *gp = a_load_relaxed(&d->on_readable);
 
-	/* pairs with when_attach */
-	if (gp > BEGIN_CLOSED && a_cas_acq(&d->begin, gp, NULL))
+	/* pairs with readable_attach */
+	if (gp > READABLE_CLOSED && a_cas_acq(&d->on_readable, gp, NULL))
 		return gp;
 	return NULL;
 }
@@ -64,10 +64,10 @@ readable_start(struct desc *d, bool closed, struct glist *woken)
 {
 	struct g *gp;
 
-	if (likely(!a_load_relaxed(&d->begin)))
+	if (likely(!a_load_relaxed(&d->on_readable)))
 		return;
 	if (closed)
-		a_cas_relaxed(&d->begin, BEGIN_CLAIMED, BEGIN_CLOSED);
+		a_cas_relaxed(&d->on_readable, READABLE_CLAIMED, READABLE_CLOSED);
 	gp = take(d);
 	if (!gp)
 		return;
@@ -81,10 +81,10 @@ readable_deadline(struct desc *d, struct glist *woken)
 {
 	int64_t when = (int64_t)a_load_relaxed(&d->deadline[DIR_IN]);
 
-	if (a_load_relaxed(&d->begin) <= BEGIN_CLOSED)
+	if (a_load_relaxed(&d->on_readable) <= READABLE_CLOSED)
 		return;
 	timer_stop(&d->timer);
-	if (when && alarm_try_set(&d->timer, when) != 0)
+	if (when && expire_try_arm(&d->timer, when) != 0)
 		readable_start(d, false, woken);
 }
 
@@ -98,7 +98,7 @@ claim(struct desc *d)
 	lock_take(&d->lock);
 	if (a_load_relaxed(&d->refs) & CLOSING)
 		err = -EBADF;
-	else if (!a_cas_relaxed(&d->begin, NULL, BEGIN_CLAIMED))
+	else if (!a_cas_relaxed(&d->on_readable, NULL, READABLE_CLAIMED))
 		err = -EBUSY;
 	lock_drop(&d->lock);
 	return err;
@@ -106,7 +106,7 @@ claim(struct desc *d)
 
 /* 0: it is counted, too. */
 int
-when_claim(int fd)
+readable_claim(int fd)
 {
 	struct desc *d;
 	int err = desc_enter(fd, &d);
@@ -123,11 +123,11 @@ when_claim(int fd)
 }
 
 void
-when_drop(int fd)
+readable_drop(int fd)
 {
 	struct desc *d = desc_at(fd);
 
-	a_store_relaxed(&d->begin, NULL);
+	a_store_relaxed(&d->on_readable, NULL);
 	desc_leave(d);
 }
 
@@ -147,7 +147,7 @@ readable_now(struct desc *d)
 }
 
 void
-when_attach(int fd, struct g *gp)
+readable_attach(int fd, struct g *gp)
 {
 	struct glist woken = {0};
 	struct desc *d = desc_at(fd);
@@ -159,15 +159,15 @@ when_attach(int fd, struct g *gp)
 	 * pairs with desc_enter, and among users */
 	last = a_add_acqrel(&d->refs, -1u) == (CLOSING | 1);
 	/* pairs with take */
-	if (!a_cas_rel(&d->begin, BEGIN_CLAIMED, gp)) {
-		a_store_relaxed(&d->begin, NULL);
+	if (!a_cas_rel(&d->on_readable, READABLE_CLAIMED, gp)) {
+		a_store_relaxed(&d->on_readable, NULL);
 		glist_push(&woken, gp);
 	} else if (!a_load_relaxed(&d->registered) || readable_now(d)) {
 		/* Or it was found closed behind our back since it was claimed,
 		 * and what has its number now is not known to the poller. */
 		readable_start(d, false, &woken);
 	} else {
-		netpoll_waits();
+		netpoll_waiter_added();
 		readable_deadline(d, &woken);
 	}
 	lock_drop(&d->lock);

@@ -10,9 +10,9 @@
  * claim: 0 or -errno; then, maybe on another thread, either attach gives it a
  * WAITING one, or drop undoes it. No lock held.
  */
-int when_claim(int fd);
-void when_attach(int fd, struct g *gp);
-void when_drop(int fd);
+int readable_claim(int fd);
+void readable_attach(int fd, struct g *gp);
+void readable_drop(int fd);
 
 /* ---- the descriptor's lock held ---- */
 

@@ -41,37 +41,37 @@
 #include "sanitize.h"
 
 /* Never read or written: only its address counts. */
-extern char follow_point;
+extern char tsan_io_point;
 
 /* First of a call that may write, connect, or close. */
 static always_inline void
-follow_give(void)
+tsan_io_release(void)
 {
-	san_release(&follow_point);
+	san_release(&tsan_io_point);
 }
 
 /* Of a result that tells nothing but that the other end has gone. */
 static always_inline bool
-follow_is_end(long n)
+tsan_io_peer_gone(long n)
 {
 	return n == -EPIPE || n == -ECONNRESET;
 }
 
 /* Last of a call that writes: most tell nothing of the other end. */
 static always_inline long
-follow_wrote(long n)
+tsan_io_wrote(long n)
 {
-	if (follow_is_end(n))
-		san_acquire(&follow_point);
+	if (tsan_io_peer_gone(n))
+		san_acquire(&tsan_io_point);
 	return n;
 }
 
 /* Last of a call that reads, or accepts: something has come, or the end. */
 static always_inline long
-follow_read(long n)
+tsan_io_acquire(long n)
 {
-	if (n >= 0 || follow_is_end(n))
-		san_acquire(&follow_point);
+	if (n >= 0 || tsan_io_peer_gone(n))
+		san_acquire(&tsan_io_point);
 	return n;
 }
 
@@ -80,7 +80,7 @@ follow_read(long n)
 #include <unistd.h>
 
 static inline long
-follow_close(int fd)
+tsan_io_close(int fd)
 {
 	int before = errno;
 	long result = close(fd) ? -errno : 0;
@@ -90,7 +90,7 @@ follow_close(int fd)
 }
 #else
 static inline long
-follow_close(int fd)
+tsan_io_close(int fd)
 {
 	return fd_close(fd);
 }

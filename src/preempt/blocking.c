@@ -60,24 +60,24 @@ learn(struct m *mp)
  * stays: the monitor takes it when one has been made. Inside.
  */
 static cold void
-give_up(struct m *mp)
+give_up_p(struct m *mp)
 {
 	bool idle, want;
 	struct p *pp;
 
 	lock_take(&sched.lock);
 	idle = sched.n_idle_m > 0;
-	want = !idle && m_to_be_had();
+	want = !idle && m_can_make();
 	if (idle)
-		loose_count(OFF_CALL);
+		rt_count_detached(DETACHED_CALL);
 	lock_drop(&sched.lock);
 	if (want)
-		m_want();
+		m_request();
 	if (!idle)
 		return;
 	pp = m_release(mp);
 	mp->old_p = pp;
-	mp->off = OFF_CALL;
+	mp->detached = DETACHED_CALL;
 	mp->call_start = cpu_cycles();
 	p_hand_off(pp);
 }
@@ -90,7 +90,7 @@ others_wait(struct p *pp)
 }
 
 void
-call_was_slow(struct m *mp)
+blocking_was_slow(struct m *mp)
 {
 	uint32_t key = a_load_relaxed(&mp->call_key);
 
@@ -110,10 +110,10 @@ enter(struct m *mp, const void *address)
 	if (unlikely(a_load_relaxed(&slow_calls[key]) != 0)) {
 		rt_enter(mp);
 		if (m_p(mp))
-			give_up(mp);
+			give_up_p(mp);
 		rt_leave_out(mp);
-	} else if (a_load_relaxed(&sysmon.slow) && others_wait(m_p(mp))) {
-		sysmon_hint();
+	} else if (a_load_relaxed(&monitor_state.slow) && others_wait(m_p(mp))) {
+		monitor_hint();
 	}
 }
 
@@ -121,16 +121,16 @@ enter(struct m *mp, const void *address)
 static cold void
 come_back(struct m *mp)
 {
-	a_store_relaxed(&mp->asked, 0);
+	a_store_relaxed(&mp->preempt_req, 0);
 	if (!m_p(mp)) {
 		learn(mp);
-		if (loose_take_p(mp))
+		if (rt_take_idle_p(mp))
 			return;
 	}
 	if (mp->pinned)
-		pin_step_back(mp);
+		pin_yield_global(mp);
 	else
-		sched_step_back();
+		sched_yield_global();
 }
 
 static always_inline void
@@ -139,21 +139,21 @@ leave(struct m *mp)
 	rt_enter(mp);
 	a_store_relaxed(&mp->in_call, 0);
 	g_set(m_g(mp), G_CALL, G_RUNNING);
-	if (unlikely(!m_p(mp) || a_load_relaxed(&mp->asked))) {
+	if (unlikely(!m_p(mp) || a_load_relaxed(&mp->preempt_req))) {
 		come_back(mp);
 		mp = m_self();
 	}
 	rt_leave_out(mp);
 }
 
-unwinder_answer call_thrown(UNWINDER_ASKS);
+unwinder_answer blocking_thrown(UNWINDER_ASKS);
 
 /*
  * fn has thrown an exception, which needs a P where it is caught. (In the
  * child of a fork in fn there is none.)
  */
 unwinder_answer
-call_thrown(UNWINDER_ASKS)
+blocking_thrown(UNWINDER_ASKS)
 {
 	struct m *mp = m_self();
 
@@ -175,7 +175,7 @@ weft_blocking(void *(*fn)(void *arg), void *arg)
 	if (unlikely(!mp || !m_g(mp)))
 		return fn(arg);
 	enter(mp, (const void *)(uintptr_t)fn);
-	unwinder_asks(call_thrown);
+	unwinder_asks(blocking_thrown);
 	result = fn(arg);
 	if (likely(m_self() != NULL))	/* not the child of a fork in fn */
 		leave(mp);
@@ -183,7 +183,7 @@ weft_blocking(void *(*fn)(void *arg), void *arg)
 }
 
 void
-call_enter(const void *address)
+blocking_enter(const void *address)
 {
 	struct m *mp = m_self();
 
@@ -192,7 +192,7 @@ call_enter(const void *address)
 }
 
 void
-call_leave(void)
+blocking_leave(void)
 {
 	struct m *mp = m_self();
 
@@ -203,11 +203,11 @@ call_leave(void)
 public void
 weft_blocking_enter(void)
 {
-	call_enter(__builtin_return_address(0));
+	blocking_enter(__builtin_return_address(0));
 }
 
 public void
 weft_blocking_leave(void)
 {
-	call_leave();
+	blocking_leave();
 }

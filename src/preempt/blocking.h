@@ -7,11 +7,11 @@
 
 /* Around a call that may block, of the kind that the address stands for; on
  * another thread than a goroutine's they do nothing. Outside. */
-void call_enter(const void *address);
-void call_leave(void);
+void blocking_enter(const void *address);
+void blocking_leave(void);
 
 /* The monitor took the P of an M in an announced call: others of its kind are
  * expected to be slow, too. */
-void call_was_slow(struct m *mp);
+void blocking_was_slow(struct m *mp);
 
 #endif

@@ -41,13 +41,13 @@
 enum { STACK_BYTES = 64 * 1024 };
 
 static const int64_t round_slow = 200 * US;	/* too long for a hint */
-static const int64_t linger = 50 * MS;		/* idle before deep sleep */
-static const int64_t cool_ns = 1000 * MS;
+static const int64_t deep_after_ns = 50 * MS;		/* idle before deep sleep */
+static const int64_t scavenge_ns = 1000 * MS;
 static const int64_t listen_ns = 1 * MS;	/* after a P has looked */
-static const int64_t rough_ns = 20 * MS;
+static const int64_t hogs_seen_ns = 20 * MS;
 static const int64_t sleepers_ns = 1000 * MS;
 
-struct sysmon_state sysmon = { .until = { (uint64_t)NEVER_NS } };
+struct monitor_state monitor_state = { .until = { (uint64_t)NEVER_NS } };
 
 static struct note note;	/* it sleeps here */
 
@@ -57,20 +57,20 @@ struct monitor mon;
 
 /* A thread was refused before: perhaps now. */
 static void
-feed(void)
+retry_no_thread(void)
 {
-	if (!a_load_relaxed(&sched.starved))
+	if (!a_load_relaxed(&sched.no_thread))
 		return;
 	lock_take(&sched.lock);
-	a_store_relaxed(&sched.starved, 0);
+	a_store_relaxed(&sched.no_thread, 0);
 	lock_drop(&sched.lock);
 	idle_wake_if_work();
 	/* The thread may have been wanted for watching timers only. */
-	alarm_announce(alarm_next());
+	expire_notify(expire_next());
 }
 
 static void
-attend(uint32_t bit, bool on)
+set_attention_bit(uint32_t bit, bool on)
 {
 	if (on == !!(a_load_relaxed(&attention) & bit))
 		return;
@@ -83,11 +83,11 @@ attend(uint32_t bit, bool on)
 static void
 set_attention(void)
 {
-	bool asleep = a_load_relaxed(&sched.n_off[OFF_ASLEEP]) != 0;
+	bool asleep = a_load_relaxed(&sched.n_detached[DETACHED_BLOCKED]) != 0;
 
-	attend(ATTEND_MONITOR, mon.n_asked || asleep ||
-	    a_load_relaxed(&sched.n_off[OFF_LOOSE]));
-	attend(ATTEND_SLEEPERS, asleep || (mon.slept_at &&
+	set_attention_bit(ATTEND_MONITOR, mon.n_asked || asleep ||
+	    a_load_relaxed(&sched.n_detached[DETACHED_RUNNING]));
+	set_attention_bit(ATTEND_SLEEPERS, asleep || (mon.slept_at &&
 	    mon.now - mon.slept_at < sleepers_ns));
 }
 
@@ -95,7 +95,7 @@ static bool
 takes_sleepers(void)
 {
 	for (uint32_t i = 0; i < mon.n_take; i++)
-		if (mon.take[i].why == WEFT_TAKEN_ASLEEP)
+		if (mon.retakes[i].why == WEFT_TAKEN_ASLEEP)
 			return true;
 	return false;
 }
@@ -105,9 +105,9 @@ takes_sleepers(void)
  * no thread was to be had).
  */
 static bool
-timers_are_ours(void)
+must_run_timers(void)
 {
-	/* sc: pairs with alarm_announce, and with alarm_watch */
+	/* sc: pairs with expire_notify, and with expire_watch */
 	return !a_load_sc(&sched.n_idle_p) ||
 	    (int64_t)a_load_sc(&sched.watch_until) == NEVER_NS;
 }
@@ -117,9 +117,9 @@ timers_are_ours(void)
  * watcher that finds no P idle leaves the poller to us: expire.c.)
  */
 static bool
-network_is_ours(void)
+must_poll(void)
 {
-	/* sc: pairs with get_in */
+	/* sc: pairs with enter_poller */
 	return netpoll_on() && !a_load_sc(&netpoll.sleeper);
 }
 
@@ -128,66 +128,66 @@ network_is_ours(void)
  * not we look, and then listen (sleep_until), until one does.
  */
 static void
-look_at_network(void)
+poll_network(void)
 {
-	uint64_t looked = a_load_relaxed(&netpoll.looked);
+	uint64_t looked = a_load_relaxed(&netpoll.last_poll);
 
-	bool ours = network_is_ours();
+	bool ours = must_poll();
 
-	mon.listen = ours && looked == mon.looked;
-	mon.looked = looked;
+	mon.listen = ours && looked == mon.last_poll;
+	mon.last_poll = looked;
 	if (mon.listen)
-		netpoll_fetch();
+		netpoll_poll_no_p();
 	else if (ours)
-		no_later_than(mon.now + listen_ns);
+		wake_no_later(mon.now + listen_ns);
 }
 
 /* Goroutines were made to let others run, not long ago. */
 static void
-set_rough(void)
+update_hogs_seen(void)
 {
-	uint64_t preempted = a_load_relaxed(&stalls.preempted) +
-	    a_load_relaxed(&stalls.pauses);
-	bool rough;
+	uint64_t preempted = a_load_relaxed(&preempt_stats.preempted) +
+	    a_load_relaxed(&preempt_stats.pauses);
+	bool hogs_seen;
 
 	if (preempted != mon.preempted || mon.n_take)
-		mon.rough_at = mon.now;
+		mon.hogs_seen_at = mon.now;
 	mon.preempted = preempted;
-	rough = mon.now - mon.rough_at < rough_ns;
-	if (rough != !!a_load_relaxed(&netpoll.rough))
-		a_store_relaxed(&netpoll.rough, rough);
+	hogs_seen = mon.now - mon.hogs_seen_at < hogs_seen_ns;
+	if (hogs_seen != !!a_load_relaxed(&netpoll.hogs_seen))
+		a_store_relaxed(&netpoll.hogs_seen, hogs_seen);
 }
 
 static void
-look_around(void)
+check_all(void)
 {
 	/* sc: pairs with world_resize: so many Ps are there */
 	uint32_t procs = a_load_sc(&sched.procs);
 	/* An idle P that no thread is to be had for helps nobody. */
 	bool full = a_load_relaxed(&sched.n_idle_p) == 0 ||
-	    a_load_relaxed(&sched.starved);
+	    a_load_relaxed(&sched.no_thread);
 
 	mon.acted = mon.waiting = false;
 	mon.was_stuck = mon.n_stuck > 0;
 	mon.n_asked = mon.n_take = mon.n_stuck = 0;
 	mon.oldest = NULL;
-	if (timers_are_ours())
-		alarm_run_all();
-	look_at_network();
-	mon.crowded = full && work_anywhere();
+	if (must_run_timers())
+		expire_run_all();
+	poll_network();
+	mon.saturated = full && idle_any_work();
 	mon.urgent = full && globq_urgent(&sched.globq);
 	for (uint32_t i = 0; i < procs; i++)
-		stuck_look(p_at(i));
-	stuck_make_way();
-	set_rough();
+		stuck_check(p_at(i));
+	stuck_preempt_oldest();
+	update_hogs_seen();
 	if (takes_sleepers())
 		mon.slept_at = mon.now;
 	set_attention();
-	if (retake_try(mon.take, mon.n_take))
+	if (retake_try(mon.retakes, mon.n_take))
 		mon.acted = true;
 	set_attention();
-	stuck_recall();
-	feed();
+	stuck_retry_detached();
+	retry_no_thread();
 }
 
 /* ---- sleeping ---- */
@@ -236,24 +236,24 @@ verify(void)
 
 /* Gives memory back now and then. */
 static void
-cool_down(void)
+maintain(void)
 {
-	if (mon.now < mon.cool_at)
+	if (mon.now < mon.scavenge_at)
 		return;
-	if (mon.busy_at >= mon.cool_at - cool_ns)
-		cool_again();
-	mon.cool_at = mon.now + cool_ns;
-	mon.cooling = cool_some();
+	if (mon.busy_at >= mon.scavenge_at - scavenge_ns)
+		scavenge_again();
+	mon.scavenge_at = mon.now + scavenge_ns;
+	mon.scavenging = scavenge_some();
 	verify();
-	os_asleep_forget(false);
+	os_thread_blocked_close(false);
 }
 
 /* Somebody must see to timers or the network, and nobody else does. */
 static bool
 is_needed(void)
 {
-	return (timers_are_ours() && alarm_next() != NEVER_NS) ||
-	    (network_is_ours() && !mon.listen);
+	return (must_run_timers() && expire_next() != NEVER_NS) ||
+	    (must_poll() && !mon.listen);
 }
 
 /*
@@ -263,38 +263,38 @@ is_needed(void)
  * wakes it.
  */
 static bool
-fall_asleep(void)
+try_deep_sleep(void)
 {
 	bool idle;
 
-	if (mon.now - mon.busy_at < linger || mon.cooling || verify_due() ||
+	if (mon.now - mon.busy_at < deep_after_ns || mon.scavenging || verify_due() ||
 	    is_needed())
 		return false;
 	/* Who ended, or went to sleep, last may have left nobody who asks. */
 	deadlock_check();
 	lock_take(&sched.lock);
-	a_store_sc(&sysmon.deep, 1);	/* sc: pairs with sysmon_asleep */
-	idle = all_idle() && !a_load_relaxed(&sched.starved) &&
+	a_store_sc(&monitor_state.deep, 1);	/* sc: pairs with monitor_asleep */
+	idle = all_idle() && !a_load_relaxed(&sched.no_thread) &&
 	    !netpoll_verify_due() && !is_needed() &&
 	    (!netpoll_on() || sched.idle_gen == mon.verified);
 	if (!idle)
-		a_store_sc(&sysmon.deep, 0);	/* sc: the same */
+		a_store_sc(&monitor_state.deep, 0);	/* sc: the same */
 	lock_drop(&sched.lock);
 	return idle;
 }
 
 /* Until when it sleeps, published before the last look at the timers. */
 static int64_t
-bedtime(int64_t until)
+publish_wake_time(int64_t until)
 {
 	int64_t next;
 
-	a_store_relaxed(&sysmon.slow, until - mon.now > round_slow);
-	/* sc: pairs with sysmon_alarm */
-	a_store_sc(&sysmon.until, (uint64_t)until);
-	if (!timers_are_ours())
+	a_store_relaxed(&monitor_state.slow, until - mon.now > round_slow);
+	/* sc: pairs with monitor_timer_set */
+	a_store_sc(&monitor_state.until, (uint64_t)until);
+	if (!must_run_timers())
 		return until;
-	next = alarm_next();
+	next = expire_next();
 	return next < until ? next : until;
 }
 
@@ -317,42 +317,42 @@ sleep_for(int64_t ns)
 }
 
 static void
-nap(void)
+sleep_round(void)
 {
 	int64_t until = mon.now + mon.round, left;
 
-	if (mon.sooner < until)
-		until = mon.sooner;
-	if ((mon.cooling || verify_due()) && mon.cool_at < until)
-		until = mon.cool_at;
-	left = os_left_ns(bedtime(until));
+	if (mon.wake_by < until)
+		until = mon.wake_by;
+	if ((mon.scavenging || verify_due()) && mon.scavenge_at < until)
+		until = mon.scavenge_at;
+	left = os_left_ns(publish_wake_time(until));
 	if (left > 0)
 		sleep_for(left);
 }
 
 static void
-rest(void)
+sleep_until_next(void)
 {
 	int64_t most = mon.waiting ? ROUND_WAITING : ROUND_MAX;
 
 	mon.round = mon.acted ? ROUND_MIN : mon.round * 2;
 	if (mon.round > most || mon.busy_at != mon.now)
 		mon.round = most;	/* or nobody has a P */
-	if (fall_asleep()) {
-		a_store_relaxed(&sysmon.slow, 1);
-		os_asleep_forget(true);
+	if (try_deep_sleep()) {
+		a_store_relaxed(&monitor_state.slow, 1);
+		os_thread_blocked_close(true);
 		sleep_for(FOREVER);
-		/* sc: pairs with sysmon_asleep */
-		a_store_sc(&sysmon.deep, 0);
+		/* sc: pairs with monitor_asleep */
+		a_store_sc(&monitor_state.deep, 0);
 		mon.round = ROUND_MIN;
 	} else {
-		nap();
+		sleep_round();
 	}
-	a_store_relaxed(&sysmon.slow, 0);
+	a_store_relaxed(&monitor_state.slow, 0);
 }
 
 static void *
-sysmon_main(void *arg)
+monitor_main(void *arg)
 {
 	(void)arg;
 	os_sigmask_set(os_sigmask_all());
@@ -362,17 +362,17 @@ sysmon_main(void *arg)
 	mon.busy_at = os_now_ns();
 	while (!(a_load_relaxed(&sched.stopping) & STOP_ENDED)) {
 		mon.now = os_now_ns();
-		mon.sooner = NEVER_NS;
-		look_around();
-		cool_down();
-		rest();
+		mon.wake_by = NEVER_NS;
+		check_all();
+		maintain();
+		sleep_until_next();
 	}
 	m_halt();
 	return NULL;
 }
 
 void
-sysmon_wake(void)
+monitor_wake(void)
 {
 	netpoll_poke(&note);
 }
@@ -380,14 +380,14 @@ sysmon_wake(void)
 static bool started;
 
 void
-sysmon_forked(void)
+monitor_forked(void)
 {
 	started = false;
-	os_asleep_forget(true);
+	os_thread_blocked_close(true);
 }
 
 int
-sysmon_start(int64_t slice_us)
+monitor_start(int64_t slice_us)
 {
 	int err;
 
@@ -395,7 +395,7 @@ sysmon_start(int64_t slice_us)
 	mon.always = slice_us != 0;
 	if (started)
 		return 0;
-	err = os_thread_start(sysmon_main, NULL, STACK_BYTES);
+	err = os_thread_start(monitor_main, NULL, STACK_BYTES);
 	started = err == 0;
 	return err;
 }

@@ -14,7 +14,7 @@
  *	running -------------------------------> paused
  *	   ^                                       |
  *	   +---------------------------------------+
- *	   |  the M itself, woken with a P (hand_over, p_hand_off, idle_wake)
+ *	   |  the M itself, woken with a P (hand_p_to, p_hand_off, idle_wake)
  *	   |
  *	   +-- without a P, as a loose one: the runtime has ended (pause_end)
  *
@@ -91,7 +91,7 @@ pause_possible(void)
 
 /* Is there a reason not to pause it here and now? -1 if there is none. */
 static int
-objection(struct m *mp, uintptr_t pc)
+why_not_pause(struct m *mp, uintptr_t pc)
 {
 	if (!config.on)
 		return WEFT_TAKEN_OFF;
@@ -100,7 +100,7 @@ objection(struct m *mp, uintptr_t pc)
 		return WEFT_TAKEN_RUNTIME;
 	if (critical_has(&config.critical, pc))
 		return WEFT_TAKEN_LIBC;
-	if (without_preemption(m_g(mp)) || a_load_relaxed(&mp->in_call))
+	if (preempt_disabled(m_g(mp)) || a_load_relaxed(&mp->in_call))
 		return WEFT_TAKEN_REGION;
 	return os_thread_realtime() ? WEFT_TAKEN_REALTIME : -1;
 }
@@ -123,11 +123,11 @@ successor(struct p *pp)
 	    globq_urgent(&sched.globq))
 		mp = m_idle_get();
 	/* Those of its own and those of the global queue by turns. */
-	pp->fair.flip = !pp->fair.flip;
-	if (pp->fair.flip)
+	pp->fair.global_first = !pp->fair.global_first;
+	if (pp->fair.global_first)
 		pp->fair.global_at = 0;
 	else
-		fair_done(pp);
+		next_global_done(pp);
 	return mp ? mp : pin_take_any();
 }
 
@@ -141,12 +141,12 @@ queue(struct m *mp)
 	a_or_relaxed(&gp->hold, HOLD_PAUSED);
 	g_set(gp, G_RUNNING, G_RUNNABLE);
 	globq_put_one(&sched.globq, gp);
-	loose_uncount(mp);
+	rt_uncount_detached(mp);
 	list_push(&sched.paused, &mp->paused);
 	a_add_relaxed(&sched.n_paused, 1);
 	/* The signal is dealt with. */
-	a_store_relaxed(&mp->asked, 0);
-	a_store_rel(&mp->verdict, VERDICT_IDLE);	/* pairs with judge */
+	a_store_relaxed(&mp->preempt_req, 0);
+	a_store_rel(&mp->verdict, VERDICT_IDLE);	/* pairs with on_verdict */
 }
 
 /*
@@ -154,7 +154,7 @@ queue(struct m *mp)
  * or, if that is NULL, the world stops, or there was none to leave.
  */
 static bool
-step_down(struct m *mp, struct p **pp, struct m **to, bool *last)
+release_p(struct m *mp, struct p **pp, struct m **to, bool *last)
 {
 	uint32_t stopping;
 	bool want, can;
@@ -168,7 +168,7 @@ step_down(struct m *mp, struct p **pp, struct m **to, bool *last)
 	    (!*pp || stopping || (*to = successor(*pp)));
 	/* Those that are paused would pass the P round among themselves, and
 	 * leave none for those that need an M. */
-	want = !sched.n_idle_m && !sched.n_making && m_to_be_had();
+	want = !sched.n_idle_m && !sched.n_making && m_can_make();
 	if (can && *pp) {
 		m_release(mp);
 		*last = stopping && world_stopped(*pp);
@@ -177,7 +177,7 @@ step_down(struct m *mp, struct p **pp, struct m **to, bool *last)
 		queue(mp);
 	lock_drop(&sched.lock);
 	if (want)
-		m_want();
+		m_request();
 	return can;
 }
 
@@ -198,7 +198,7 @@ has_ended(void)
 
 /* Until the M is given a P. False if the runtime has ended. */
 static bool
-sleep(struct m *mp)
+sleep_paused(struct m *mp)
 {
 	while (note_wait(&mp->note, FOREVER) != NOTE_WOKEN)
 		if (has_ended())
@@ -216,13 +216,13 @@ resume(struct m *mp, bool with_p)
 	list_remove(&mp->paused);
 	a_add_relaxed(&sched.n_paused, -1u);
 	if (!with_p) {
-		loose_count(OFF_LOOSE);
-		mp->off = OFF_LOOSE;
+		rt_count_detached(DETACHED_RUNNING);
+		mp->detached = DETACHED_RUNNING;
 	}
 	lock_drop(&sched.lock);
 	if (with_p) {
 		note_clear(&mp->note);
-		m_pulled(mp);
+		m_restore_cpus(mp);
 		m_acquire(mp, mp->nextp);
 		mp->nextp = NULL;
 		a_bump(&m_p(mp)->stats.switches, 1);
@@ -239,29 +239,29 @@ resume(struct m *mp, bool with_p)
 int
 pause_here(struct m *mp, uintptr_t pc, int why)
 {
-	int not = objection(mp, pc);
+	int not = why_not_pause(mp, pc);
 	struct p *pp;
 	struct m *to;
 	bool last;
 
 	if (not >= 0)
 		return not;
-	if (!step_down(mp, &pp, &to, &last))
+	if (!release_p(mp, &pp, &to, &last))
 		return WEFT_TAKEN_NO_THREAD;
-	stall_count(&stalls.pauses);
-	stall_count(&stalls.paused[why]);
+	preempt_stats_inc(&preempt_stats.pauses);
+	preempt_stats_inc(&preempt_stats.paused[why]);
 	hard_pause();
 	if (last)
 		note_wake(&sched.stop_note);
 	if (to) {
-		m_pull(to);
+		m_move_here(to);
 		m_start(to, pp, false);
 	}
 	idle_wake();		/* one more is queued: see idle.c */
 	/* The P may have been the last in use that looked at timers. */
-	alarm_announce(alarm_next());
-	alarm_want_watcher();
-	resume(mp, sleep(mp));
+	expire_notify(expire_next());
+	expire_need_watcher();
+	resume(mp, sleep_paused(mp));
 	return -1;
 }
 

@@ -4,7 +4,7 @@
  * before they run.
  *
  * A pinned goroutine has HOLD_PIN set and its M in its stack's header; the M
- * has it in `pinned` and runs no other: its P is `solo`, so that nobody is
+ * has it in `pinned` and runs no other: its P is `has_pinned_m`, so that nobody is
  * switched to directly, and on g0 the M does not search. When the goroutine
  * waits, its M hands the P on and sleeps on its own note, on no list. When the
  * goroutine's turn comes on some other P, that M finds the hold, gives its own
@@ -12,7 +12,7 @@
  * change, not two.
  *
  * A goroutine without a P that makes a call is pinned for as long as it waits
- * for one (pin_step_back): who holds a pthread lock across a call that need
+ * for one (pin_yield_global): who holds a pthread lock across a call that need
  * not wait finds itself on the same thread.
  */
 #include "pin.h"
@@ -34,18 +34,18 @@ pin_wait(struct m *mp)
 	struct p *pp;
 
 	/* Then its P, if any, is for the end of its thread to hand on. */
-	if (mp->ends)
+	if (mp->exits)
 		return NULL;
 	if (a_load_relaxed(&sched.stopping) & STOP_ENDED)
 		m_halt();
 	pp = m_p(mp) ? m_release(mp) : NULL;
 	lock_take(&sched.lock);
-	loose_uncount(mp);
+	rt_uncount_detached(mp);
 	lock_drop(&sched.lock);
 	if (pp)
 		p_hand_off(pp);
 	if (a_load_relaxed(&sched.n_idle_p) == a_load_relaxed(&sched.procs))
-		mp->doubts = deadlock_check() ? DOUBTS : 0;
+		mp->deadlock_retries = deadlock_check() ? DEADLOCK_RETRIES : 0;
 	m_sleep(mp);
 	return mp->pinned;
 }
@@ -57,7 +57,7 @@ pin_wait(struct m *mp)
  * a thief takes them in the right order.)
  */
 static void
-send_away(struct p *pp)
+spill_woken(struct p *pp)
 {
 	struct glist l = {0};
 
@@ -68,19 +68,19 @@ send_away(struct p *pp)
 	globq_put_urgent(&sched.globq, &l);
 	lock_drop(&sched.lock);
 	idle_wake();
-	sysmon_hint();
+	monitor_hint();
 }
 
 /* gp belongs to another M: that gets our P. */
 static void
-hand_over(struct m *mp, struct m *to)
+hand_p_to(struct m *mp, struct m *to)
 {
 	struct p *pp = m_p(mp);
 
-	send_away(pp);
+	spill_woken(pp);
 	m_release(mp);
 	if (to->paused.next)
-		m_pull(to);
+		m_move_here(to);
 	to->nextp = pp;
 	to->nextspin = false;
 	note_wake(&to->note);
@@ -94,9 +94,9 @@ hand_over(struct m *mp, struct m *to)
  * nothing noted, and is none.)
  */
 static void
-warm_up(struct g *gp)
+wait_scavenged(struct g *gp)
 {
-	uint8_t noted = HOLD_SEEN | HOLD_COOLED;
+	uint8_t noted = HOLD_SEEN | HOLD_SCAVENGED;
 
 	do {
 		/* both pair with unclaim: its work on the stack is done */
@@ -107,17 +107,17 @@ warm_up(struct g *gp)
 }
 
 bool
-hold_resolve(struct m *mp, struct g *gp)
+pin_resolve_hold(struct m *mp, struct g *gp)
 {
 	struct m *to;
 
-	warm_up(gp);
+	wait_scavenged(gp);
 	if (!(a_load_relaxed(&gp->hold) & HOLD_PIN))
 		return true;
 	to = g_stack(gp)->pin;
 	if (to == mp)
 		return true;
-	hand_over(mp, to);
+	hand_p_to(mp, to);
 	return false;
 }
 
@@ -174,7 +174,7 @@ bind(struct m *mp, struct g *gp)
 	a_or_relaxed(&gp->hold, HOLD_PIN);
 	mp->pinned = gp;
 	if (m_p(mp)) {
-		m_p(mp)->solo = true;
+		m_p(mp)->has_pinned_m = true;
 		m_p(mp)->fair.global_at = 0;
 	}
 }
@@ -186,7 +186,7 @@ unbind(struct m *mp, struct g *gp)
 	a_add_relaxed(&sched.n_bound, -1u);
 	mp->pinned = NULL;
 	if (m_p(mp))
-		m_p(mp)->solo = false;
+		m_p(mp)->has_pinned_m = false;
 }
 
 void
@@ -204,12 +204,12 @@ pin_unbind(struct m *mp, struct g *gp)
 }
 
 void
-pin_step_back(struct m *mp)
+pin_yield_global(struct m *mp)
 {
 	struct g *gp = m_g(mp);
 
 	pin_bind(mp, gp);
-	sched_step_back();
+	sched_yield_global();
 	pin_unbind(mp, gp);
 }
 

@@ -11,9 +11,9 @@ struct g *pin_wait(struct m *mp);
  * Is there anything against running gp on this M now? If it belongs to another
  * M that gets our P.
  */
-bool hold_resolve(struct m *mp, struct g *gp);
+bool pin_resolve_hold(struct m *mp, struct g *gp);
 /* The goroutine waits for its turn on its own M. Inside; returns inside. */
-void pin_step_back(struct m *mp);
+void pin_yield_global(struct m *mp);
 /* Inside: binds it to its M for as long as it waits; and no longer. */
 void pin_bind(struct m *mp, struct g *gp);
 void pin_unbind(struct m *mp, struct g *gp);

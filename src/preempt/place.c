@@ -62,26 +62,26 @@ expected(uint8_t key)
 
 /* Inside. If no M is idle, the P stays: the monitor sees to it. */
 static cold void
-give_up(struct m *mp, uint8_t key)
+give_up_p(struct m *mp, uint8_t key)
 {
 	struct p *pp = m_p(mp);
 	bool idle, want;
 
 	lock_take(&sched.lock);
 	idle = sched.n_idle_m > 0;
-	want = !idle && m_to_be_had();
+	want = !idle && m_can_make();
 	if (idle)
-		loose_count(OFF_ASLEEP);
+		rt_count_detached(DETACHED_BLOCKED);
 	lock_drop(&sched.lock);
 	if (want)
-		m_want();
+		m_request();
 	if (!idle)
 		return;
 	m_release(mp);
 	mp->old_p = pp;
-	mp->off = OFF_ASLEEP;
+	mp->detached = DETACHED_BLOCKED;
 	mp->call_start = cpu_cycles();
-	a_store_relaxed(&mp->away, key);
+	a_store_relaxed(&mp->place_key, key);
 	p_hand_off(pp);
 }
 
@@ -97,7 +97,7 @@ place_enter(struct m *mp, const void *address)
 		return;
 	rt_enter(mp);
 	if (m_p(mp))
-		give_up(mp, key);
+		give_up_p(mp, key);
 	rt_leave_out(mp);
 }
 
@@ -112,7 +112,7 @@ place_resumed(struct m *mp)
 		return;
 	a_store_relaxed(&places[key].waits, 1);
 	if (m_p(mp))
-		give_up(mp, key);
+		give_up_p(mp, key);
 }
 
 void
@@ -131,12 +131,12 @@ place_begun(struct m *mp, struct g *gp)
 void
 place_back(struct m *mp)
 {
-	uint8_t key = (uint8_t)a_load_relaxed(&mp->away);
+	uint8_t key = (uint8_t)a_load_relaxed(&mp->place_key);
 	bool quick = cpu_cycles() - mp->call_start <
 	    QUICK_FEW_US * cpu_cycles_few_us();
 	uint8_t n = a_load_relaxed(&places[key].slept);
 
-	a_store_relaxed(&mp->away, 0);
+	a_store_relaxed(&mp->place_key, 0);
 	if (!quick)
 		n = MOST;
 	else if (n)
@@ -164,7 +164,7 @@ place_slept(struct m *mp)
 void
 place_computed(struct m *mp)
 {
-	uint32_t key = a_load_relaxed(&mp->away);
+	uint32_t key = a_load_relaxed(&mp->place_key);
 
 	if (key)
 		a_store_relaxed(&places[key].slept, 0);

@@ -25,7 +25,7 @@
  *      what is long dead, vector registers more than any.
  *
  * Then it copies the frame that the kernel has saved to the goroutine's stack
- * and returns into land() (arch/sigframe.h), which queues the goroutine behind
+ * and returns into yield_preempted() (arch/sigframe.h), which queues the goroutine behind
  * all others. When its turn comes, on whichever M, the kernel restores it.
  *
  * From the handler on the M is inside, so its P is not taken, and until the
@@ -52,7 +52,7 @@ public uint32_t weft_attention_;
 
 enum {
 	ALLOWED_MAX = 16,		/* libraries, by weft_preempt_allow */
-	LAND_BYTES = 2048,		/* for the code of land */
+	YIELD_BYTES = 2048,		/* for the code of yield_preempted */
 	WAYS_BYTES = 256,		/* of explanation */
 	SCAN_MAX = 4 * 1024 * 1024	/* of stack: some 500 us */
 };
@@ -86,7 +86,7 @@ in_allowed(uintptr_t pc, uint32_t n)
 
 /* Does any word point to what belongs to this thread? */
 static bool
-tied(const struct m *mp, const uintptr_t *from, const uintptr_t *end)
+has_thread_ptr(const struct m *mp, const uintptr_t *from, const uintptr_t *end)
 {
 	uintptr_t size = mp->own_hi - mp->own_lo;
 
@@ -101,17 +101,17 @@ tied(const struct m *mp, const uintptr_t *from, const uintptr_t *end)
  * of ours or of libc, left there, thread pointers among it. They count only in
  * a program that can have got such a pointer: from ctype's functions, the one
  * kind the audit lets through that returns one. (Said before the module that
- * has it is counted, which examine has seen.)
+ * has it is counted, which check_preemptible has seen.)
  */
 static bool
-tied_registers(const struct m *mp, const uintptr_t regs[DWARF_REGS])
+regs_have_thread_ptr(const struct m *mp, const uintptr_t regs[DWARF_REGS])
 {
 	bool all = a_load_relaxed(&allowed.program.tables) ||
 	    a_load_relaxed(&allowed.others.tables);
 
 	for (int i = 0; i < DWARF_REGS; i++)
 		if ((all || DWARF_PRESERVED >> i & 1) &&
-		    tied(mp, &regs[i], &regs[i] + 1))
+		    has_thread_ptr(mp, &regs[i], &regs[i] + 1))
 			return true;
 	return false;
 }
@@ -129,7 +129,7 @@ holds_errno(const struct m *mp, const ucontext_t *uc,
     const uintptr_t regs[DWARF_REGS])
 {
 	struct sigframe_words vectors = sigframe_vectors(uc);
-	uintptr_t addr = (uintptr_t)mp->carried.error;
+	uintptr_t addr = (uintptr_t)mp->thread_state.error;
 
 	for (int i = 0; i < DWARF_REGS; i++)
 		if (regs[i] == addr)
@@ -142,7 +142,7 @@ holds_errno(const struct m *mp, const ucontext_t *uc,
 
 /* Point 5, for the stack from sp to its top. */
 static int
-examine_words(struct m *mp, const ucontext_t *uc,
+check_words(struct m *mp, const ucontext_t *uc,
     const uintptr_t regs[DWARF_REGS], const struct unwind_stack *st)
 {
 	uintptr_t sp = (regs[DWARF_SP] - SIGFRAME_RED_ZONE) & ~(uintptr_t)7;
@@ -151,15 +151,15 @@ examine_words(struct m *mp, const ucontext_t *uc,
 		sp = st->lo;
 	if (st->hi - sp > SCAN_MAX)
 		return WEFT_TAKEN_UNKNOWN;
-	if (holds_errno(mp, uc, regs) || tied_registers(mp, regs) ||
-	    tied(mp, (uintptr_t *)sp, (uintptr_t *)st->hi))
+	if (holds_errno(mp, uc, regs) || regs_have_thread_ptr(mp, regs) ||
+	    has_thread_ptr(mp, (uintptr_t *)sp, (uintptr_t *)st->hi))
 		return WEFT_TAKEN_TIED;
 	return -1;
 }
 
 /* Points 4 and 5. */
 static int
-examine_frames(struct m *mp, const ucontext_t *uc, uint32_t n)
+check_frames(struct m *mp, const ucontext_t *uc, uint32_t n)
 {
 	struct stack *s = g_stack(m_g(mp));
 	struct unwind_stack st = { (uintptr_t)s->lo, (uintptr_t)stack_top(s) };
@@ -180,12 +180,12 @@ examine_frames(struct m *mp, const ucontext_t *uc, uint32_t n)
 		return WEFT_TAKEN_FRAME;
 	if (end != UNWIND_BOTTOM || u.regs[DWARF_SP] != st.hi)
 		return WEFT_TAKEN_UNKNOWN;
-	return examine_words(mp, uc, regs, &st);
+	return check_words(mp, uc, regs, &st);
 }
 
 /* -1, or why not. Inside. */
 static int
-examine(struct m *mp, const ucontext_t *uc)
+check_preemptible(struct m *mp, const ucontext_t *uc)
 {
 	struct g *gp = m_g(mp);
 	uintptr_t pc = sigframe_pc(uc), sp = sigframe_sp(uc);
@@ -195,7 +195,7 @@ examine(struct m *mp, const ucontext_t *uc)
 
 	if (!n)
 		return WEFT_TAKEN_OFF;
-	if (gp->pins || without_preemption(gp) ||
+	if (gp->pins || preempt_disabled(gp) ||
 	    a_load_relaxed(&mp->in_call))
 		return WEFT_TAKEN_REGION;
 	if (text_is_ours(pc))
@@ -203,20 +203,20 @@ examine(struct m *mp, const ucontext_t *uc)
 	s = g_stack(gp);
 	if (!os_sigstack_has(&mp->sigstack, uc) ||
 	    sp >= (uintptr_t)s || sp < (uintptr_t)s->lo ||
-	    sp - (uintptr_t)s->lo < sigframe_bytes(uc, LAND_BYTES))
+	    sp - (uintptr_t)s->lo < sigframe_bytes(uc, YIELD_BYTES))
 		return WEFT_TAKEN_STACK;
 	if (!in_allowed(pc, n))
 		return WEFT_TAKEN_FOREIGN;
 	if (!sigframe_movable(uc) || sigframe_mask(uc) != sched.sigmask)
 		return WEFT_TAKEN_TIED;
-	return examine_frames(mp, uc, n);
+	return check_frames(mp, uc, n);
 }
 
 static void
 refuse(struct m *mp, int why)
 {
-	stall_count(&stalls.refused[why]);
-	/* pairs with judge */
+	preempt_stats_inc(&preempt_stats.refused[why]);
+	/* pairs with on_verdict */
 	a_store_rel(&mp->verdict, VERDICT_REFUSED + (uint32_t)why);
 }
 
@@ -236,12 +236,12 @@ not_moved(struct m *mp, const ucontext_t *uc, uint32_t was, int why)
  * outside, on the M that resumed it, by a system call.
  */
 noreturn static void
-land(void *kept)
+yield_preempted(void *kept)
 {
 	struct m *mp;
 	stack_t alt;
 
-	sched_step_back();
+	sched_yield_global();
 	mp = m_self();
 	os_sigstack_get(&mp->sigstack, &alt);
 	rt_leave_out(mp);
@@ -249,9 +249,9 @@ land(void *kept)
 }
 
 static void
-land_(void *kept)
+yield_preempted_(void *kept)
 {
-	land(kept);
+	yield_preempted(kept);
 }
 
 /* True if the signal was ours. */
@@ -271,18 +271,18 @@ on_signal(void *context)
 		return true;
 	}
 	if (sigframe_cut_short(uc))
-		stall_count(&stalls.interrupted);
+		preempt_stats_inc(&preempt_stats.interrupted);
 	was = rt_enter(mp);
-	why = examine(mp, uc);
+	why = check_preemptible(mp, uc);
 	if (why >= 0) {
 		not_moved(mp, uc, was, why);
 		return true;
 	}
-	a_store_relaxed(&mp->asked, 0);
-	a_store_rel(&mp->verdict, VERDICT_IDLE);	/* pairs with judge */
+	a_store_relaxed(&mp->preempt_req, 0);
+	a_store_rel(&mp->verdict, VERDICT_IDLE);	/* pairs with on_verdict */
 	/* pairs with weft_stalls_read: who counts it counts the signal first */
-	a_add_acqrel(&stalls.preempted, 1);
-	sigframe_keep(uc, land_);
+	a_add_acqrel(&preempt_stats.preempted, 1);
+	sigframe_keep(uc, yield_preempted_);
 	return true;
 }
 
@@ -303,20 +303,20 @@ preempt_possible(void)
 bool
 preempt_send(struct m *mp)
 {
-	if (!a_load_relaxed(&mp->signalled))
+	if (!a_load_relaxed(&mp->can_signal))
 		return false;
 	/* pairs with on_signal. One at a time: a second would be a
 	 * stranger's. */
 	if (a_load_acq(&mp->verdict) == VERDICT_SENT)
 		return true;
 	/* Before it is sent: nobody shall count more that were preempted. */
-	stall_count(&stalls.signals);
+	preempt_stats_inc(&preempt_stats.signals);
 	/* pairs with on_signal */
 	a_store_rel(&mp->verdict, VERDICT_SENT);
 	if (os_signal_thread(m_tid(mp), allowed.signal) == 0)
 		return true;
 	a_store_relaxed(&mp->verdict, VERDICT_IDLE);
-	a_add_relaxed(&stalls.signals, -UINT64_C(1));
+	a_add_relaxed(&preempt_stats.signals, -UINT64_C(1));
 	return false;
 }
 
@@ -330,7 +330,7 @@ allow(const struct module *m)
 
 	check(lock_held(&allowed.lock));
 	allowed.module[n] = *m;
-	a_store_rel(&allowed.n, n + 1);		/* pairs with examine */
+	a_store_rel(&allowed.n, n + 1);		/* pairs with check_preemptible */
 }
 
 /* Our own code, if it is not the program's: never preempted, but unwound. */
@@ -513,8 +513,8 @@ weft_preempt_on(void)
 static void
 migrate(struct m *mp)
 {
-	mp->shun = !mp->pinned;
-	sched_step_back();
+	mp->must_migrate = !mp->pinned;
+	sched_yield_global();
 }
 
 /* The same at the start of a call, which will return to this address. */
@@ -537,18 +537,18 @@ weft_checkpoint_(void)
 
 	/* Inside, in an announced call, in a region without: not now. */
 	if (!mp || !m_g(mp) || a_load_relaxed(&mp->inside) ||
-	    a_load_relaxed(&mp->in_call) || without_preemption(m_g(mp)))
+	    a_load_relaxed(&mp->in_call) || preempt_disabled(m_g(mp)))
 		return;
 	check(self()->ranks == 0);
 	rt_enter(mp);
 	if (unlikely(!m_p(mp))) {
-		if (!loose_take_p(mp))
-			pin_step_back(mp);
-	} else if (a_load_relaxed(&mp->asked)) {
-		a_store_relaxed(&mp->asked, 0);
-		sched_step_back();
+		if (!rt_take_idle_p(mp))
+			pin_yield_global(mp);
+	} else if (a_load_relaxed(&mp->preempt_req)) {
+		a_store_relaxed(&mp->preempt_req, 0);
+		sched_yield_global();
 	} else if (a_load_relaxed(&sched.stopping)) {
-		sched_step_back();
+		sched_yield_global();
 	} else if (a_load_relaxed(&attention) & ATTEND_MIGRATE) {
 		migrate(mp);
 	}
@@ -584,7 +584,7 @@ weft_check_(void)
 	if (!mp || !m_g(mp) || a_load_relaxed(&mp->inside))
 		return;
 	if ((!m_p(mp) || a_load_relaxed(&mp->retake) != RETAKE_NONE ||
-	    a_load_relaxed(&mp->asked) || a_load_relaxed(&sched.stopping) ||
+	    a_load_relaxed(&mp->preempt_req) || a_load_relaxed(&sched.stopping) ||
 	    a_load_relaxed(&attention) & ATTEND_MIGRATE) && !in_handler(mp))
 		weft_checkpoint_();
 }

@@ -21,7 +21,7 @@ enum { VERDICT_IDLE, VERDICT_SENT, VERDICT_REFUSED };
 
 /* Is it in a region without preemption, or in fork? */
 static inline bool
-without_preemption(const struct g *gp)
+preempt_disabled(const struct g *gp)
 {
 	return gp->regions || gp->forks;
 }

@@ -2,4 +2,4 @@
 /* See preempt_stats.h. */
 #include "preempt_stats.h"
 
-struct stalls stalls;
+struct preempt_stats preempt_stats;

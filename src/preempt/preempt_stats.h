@@ -9,25 +9,25 @@
 #include "atomic.h"
 #include "weft.h"
 
-struct stalls {
+struct preempt_stats {
 	a64 asked, signals, preempted, interrupted, capped;
 	a64 pauses;		/* of all kinds */
 	a64 refused[WEFT_TAKEN_REASONS], taken[WEFT_TAKEN_REASONS];
 	a64 paused[WEFT_TAKEN_REASONS];
 };
 
-extern struct stalls stalls;
+extern struct preempt_stats preempt_stats;
 
 static inline void
-stall_count(a64 *counter)
+preempt_stats_inc(a64 *counter)
 {
 	a_add_relaxed(counter, 1);
 }
 
 static inline void
-stall_count_taken(int why)
+preempt_stats_inc_taken(int why)
 {
-	stall_count(&stalls.taken[why]);
+	preempt_stats_inc(&preempt_stats.taken[why]);
 }
 
 #endif

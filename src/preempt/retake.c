@@ -13,11 +13,11 @@
 #include "sched.h"
 #include "world.h"
 
-static enum off
-off_by(int why)
+static enum detached
+detached_by(int why)
 {
-	return why == WEFT_TAKEN_CALL ? OFF_CALL :
-	    why == WEFT_TAKEN_ASLEEP ? OFF_ASLEEP : OFF_LOOSE;
+	return why == WEFT_TAKEN_CALL ? DETACHED_CALL :
+	    why == WEFT_TAKEN_ASLEEP ? DETACHED_BLOCKED : DETACHED_RUNNING;
 }
 
 /* ---- the M ---- */
@@ -29,41 +29,41 @@ off_by(int why)
 cold void
 rt_enter_slow(struct m *mp)
 {
-	/* pairs with take_one */
+	/* pairs with retake_one */
 	if (a_cas_acqrel(&mp->retake, RETAKE_ASKED, RETAKE_NONE))
 		return;
-	/* pairs with take_one: what it wrote before TAKEN */
+	/* pairs with retake_one: what it wrote before TAKEN */
 	if (a_load_acq(&mp->retake) != RETAKE_TAKEN)
 		return;
-	mp->off = (uint8_t)off_by(mp->taken_why);
+	mp->detached = (uint8_t)detached_by(mp->taken_why);
 	mp->old_p = m_p(mp);
 	a_store_relaxed(&mp->pp, NULL);
 	a_store_rel(&mp->retake, RETAKE_NONE);	/* pairs with retake_try */
 }
 
 void
-loose_count(enum off how)
+rt_count_detached(enum detached how)
 {
 	check(lock_held(&sched.lock));
-	a_add_relaxed(&sched.n_off[OFF_NOT], 1);
-	a_add_relaxed(&sched.n_off[how], 1);
+	a_add_relaxed(&sched.n_detached[DETACHED_NOT], 1);
+	a_add_relaxed(&sched.n_detached[how], 1);
 }
 
 void
-loose_uncount(struct m *mp)
+rt_uncount_detached(struct m *mp)
 {
 	check(lock_held(&sched.lock));
-	if (mp->off == OFF_NOT)
+	if (mp->detached == DETACHED_NOT)
 		return;
-	a_add_relaxed(&sched.n_off[OFF_NOT], -1u);
-	a_add_relaxed(&sched.n_off[mp->off], -1u);
-	mp->off = OFF_NOT;
-	if (a_load_relaxed(&mp->away))
+	a_add_relaxed(&sched.n_detached[DETACHED_NOT], -1u);
+	a_add_relaxed(&sched.n_detached[mp->detached], -1u);
+	mp->detached = DETACHED_NOT;
+	if (a_load_relaxed(&mp->place_key))
 		place_back(mp);
 }
 
 bool
-loose_take_p(struct m *mp)
+rt_take_idle_p(struct m *mp)
 {
 	struct p *pp = NULL;
 
@@ -71,7 +71,7 @@ loose_take_p(struct m *mp)
 	if (!a_load_relaxed(&sched.stopping))
 		pp = p_idle_get_near(mp->old_p);
 	if (pp)
-		loose_uncount(mp);
+		rt_uncount_detached(mp);
 	lock_drop(&sched.lock);
 	if (pp)
 		m_acquire(mp, pp);
@@ -95,7 +95,7 @@ p_hand_off(struct p *pp)
 		mp = m_idle_get();
 		if (!mp)
 			mp = pin_take_any();
-		spare = !sched.n_idle_m && !sched.n_making && m_to_be_had();
+		spare = !sched.n_idle_m && !sched.n_making && m_can_make();
 		start = true;
 	} else {
 		p_idle_put(pp);
@@ -105,15 +105,15 @@ p_hand_off(struct p *pp)
 		note_wake(&sched.stop_note);
 	/* Where one M blocked, others may soon. */
 	if (spare)
-		m_want();
+		m_request();
 	if (start && m_start(mp, pp, false) != 0)
 		world_no_thread(pp);
 	if (!last && !start)
 		idle_wake_if_work();
 	/* Somebody must wait for timers, be there an idle P now or not; and,
 	 * if there is, for the network. */
-	alarm_announce(alarm_next());
-	alarm_want_watcher();
+	expire_notify(expire_next());
+	expire_need_watcher();
 }
 
 /* ---- the monitor ---- */
@@ -125,7 +125,7 @@ p_hand_off(struct p *pp)
  * it; if the M changes it meanwhile, it was inside, and TAKEN fails.
  */
 static bool
-take_one(struct retake_try *t)
+retake_one(struct retake_try *t)
 {
 	struct m *mp = t->mp;
 
@@ -146,11 +146,11 @@ take_one(struct retake_try *t)
 	}
 	check(a_load_relaxed(&t->pp->mp) == mp);
 	a_store_relaxed(&t->pp->mp, NULL);
-	loose_count(off_by(t->why));
+	rt_count_detached(detached_by(t->why));
 	lock_drop(&sched.lock);
-	stall_count_taken(t->why);
+	preempt_stats_inc_taken(t->why);
 	if (t->why == WEFT_TAKEN_CALL)
-		call_was_slow(mp);
+		blocking_was_slow(mp);
 	else if (t->why == WEFT_TAKEN_ASLEEP)
 		place_slept(mp);
 	return true;
@@ -169,7 +169,7 @@ retake_try(struct retake_try *t, uint32_t n)
 			t[i].mp = NULL;
 	os_barrier_all();
 	for (uint32_t i = 0; i < n; i++) {
-		if (!t[i].mp || !take_one(&t[i]))
+		if (!t[i].mp || !retake_one(&t[i]))
 			continue;
 		taken++;
 		p_hand_off(t[i].pp);

@@ -99,9 +99,9 @@ void p_hand_off(struct p *pp);
 /* ---- an M without a P: on its goroutine, inside ---- */
 
 /* sched.lock held: an M is without a P in that way; and this one no longer. */
-void loose_count(enum off how);
-void loose_uncount(struct m *mp);
+void rt_count_detached(enum detached how);
+void rt_uncount_detached(struct m *mp);
 /* An idle P for this M, its old one if possible. False if there is none. */
-bool loose_take_p(struct m *mp);
+bool rt_take_idle_p(struct m *mp);
 
 #endif

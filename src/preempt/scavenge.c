@@ -33,7 +33,7 @@
  * WAITING alone does not mean that it is off its stack: a goroutine says so
  * before it leaves. So no M must have it as the one that it runs, or that has
  * just left. A goroutine that waits on a stack that is not ours keeps all of
- * its own: see stack_cool.
+ * its own: see stack_scavenge_below.
  */
 #include "scavenge.h"
 
@@ -46,7 +46,7 @@ enum {
 	FREE_MAX = 8192,	/* free stacks a time: some 20 ms */
 	SWEEP_MAX = 32768,	/* records a time */
 	BATCH = 64,		/* goroutines a barrier */
-	SWEEP_CALLS = 10,	/* of cool_some, from sweep to sweep */
+	SWEEP_CALLS = 10,	/* of scavenge_some, from sweep to sweep */
 	WORTH = 256		/* stacks: a program that has fewer is silent
 				 * as soon as it is idle */
 };
@@ -65,7 +65,7 @@ struct batch {
 static void
 unclaim(struct g *gp)
 {
-	/* pairs with warm_up */
+	/* pairs with wait_scavenged */
 	a_and_acqrel(&gp->hold, (uint8_t)~HOLD_CLAIM);
 }
 
@@ -81,30 +81,30 @@ leave_out(struct batch *b, struct g *gp)
 }
 
 /*
- * This M's goroutine is not off its stack. The M writes `left` before it
+ * This M's goroutine is not off its stack. The M writes `prev_g` before it
  * changes `curg`, so they are read the other way round.
  */
 static void
 on_stack(struct m *mp, void *batch)
 {
-	/* pairs with make_current and leave */
+	/* pairs with make_current and switch_from */
 	struct g *runs = a_load_acq(&mp->curg);
-	struct g *left = a_load_acq(&mp->left);	/* pairs with arrive */
+	struct g *prev = a_load_acq(&mp->prev_g);	/* pairs with finish_switch */
 
 	if (runs)
 		leave_out(batch, runs);
-	if (left)
-		leave_out(batch, left);
+	if (prev)
+		leave_out(batch, prev);
 }
 
 static void
-cool_one(struct g *gp)
+scavenge_one(struct g *gp)
 {
 	struct stack *s = g_stack(gp);
 
 	if (a_load_relaxed(&gp->state) == G_WAITING && s) {
-		stack_cool(s, gp->frame.sp);
-		a_or_relaxed(&gp->hold, HOLD_COOLED);
+		stack_scavenge_below(s, gp->frame.sp);
+		a_or_relaxed(&gp->hold, HOLD_SCAVENGED);
 	}
 }
 
@@ -113,14 +113,14 @@ static void
 claim(struct batch *b)
 {
 	for (uint32_t i = b->n; i-- > 0; )
-		/* sc: pairs with warm_up, and with who looks at hold by the
+		/* sc: pairs with wait_scavenged, and with who looks at hold by the
 		 * barrier */
 		if (!(a_or_sc(&b->g[i]->hold, HOLD_CLAIM) & HOLD_SEEN))
 			leave_out(b, b->g[i]);
 }
 
 static void
-cool_batch(struct batch *b)
+scavenge_batch(struct batch *b)
 {
 	claim(b);
 	hard_pause();
@@ -128,25 +128,25 @@ cool_batch(struct batch *b)
 	m_each(on_stack, b);
 	hard_pause();
 	for (uint32_t i = 0; i < b->n; i++) {
-		cool_one(b->g[i]);
+		scavenge_one(b->g[i]);
 		unclaim(b->g[i]);
 	}
 	b->n = 0;
 }
 
 static void
-look_at(struct g *gp, struct batch *b)
+mark_or_batch(struct g *gp, struct batch *b)
 {
 	uint8_t hold = a_load_relaxed(&gp->hold);
 
-	if (a_load_relaxed(&gp->state) != G_WAITING || hold & HOLD_COOLED)
+	if (a_load_relaxed(&gp->state) != G_WAITING || hold & HOLD_SCAVENGED)
 		return;
 	if (hold & HOLD_SEEN)
 		b->g[b->n++] = gp;
 	else
 		a_or_relaxed(&gp->hold, HOLD_SEEN);
 	if (b->n == BATCH)
-		cool_batch(b);
+		scavenge_batch(b);
 }
 
 /* Some records further. True if the sweep is not over. */
@@ -157,9 +157,9 @@ sweep(void)
 	struct g *gp = NULL;
 
 	for (int i = 0; i < SWEEP_MAX && (gp = g_next(&place)); i++)
-		look_at(gp, &b);
+		mark_or_batch(gp, &b);
 	if (b.n)
-		cool_batch(&b);
+		scavenge_batch(&b);
 	return gp != NULL;
 }
 
@@ -178,7 +178,7 @@ trim_idle(void)
 }
 
 bool
-cool_some(void)
+scavenge_some(void)
 {
 	bool sweeping = place.chunk != NULL;
 
@@ -197,7 +197,7 @@ cool_some(void)
 }
 
 void
-cool_again(void)
+scavenge_again(void)
 {
 	quiet = 0;
 }

@@ -8,8 +8,8 @@
  * Gives some memory back that nobody has used for a while. True if there may
  * be more. The monitor, no lock held.
  */
-bool cool_some(void);
+bool scavenge_some(void);
 /* Something has run since: there may be more after all. */
-void cool_again(void);
+void scavenge_again(void);
 
 #endif

@@ -3,7 +3,7 @@
  * Goroutines that do not come back: what the monitor does about each, in
  * steps. See monitor.c for when it looks.
  *
- *	FINE -> ASKED	it shall let others run at its next call (if one is
+ *	FINE -> REQUESTED	it shall let others run at its next call (if one is
  *			urgent the next step follows at once)
  *	  -> SIGNALLED	it did not: the signal, if its thread is awake. Asleep:
  *			the P is taken, and no signal sent
@@ -16,7 +16,7 @@
 #include "preempt.h"
 #include "preempt_stats.h"
 
-enum { FINE, ASKED, SIGNALLED };	/* steps */
+enum { FINE, REQUESTED, SIGNALLED };	/* steps */
 enum { SIGNAL_TRIES = 5 };
 
 static const int64_t step_ns = 20 * US;		/* between two steps */
@@ -44,10 +44,10 @@ thread_to_be_had(bool *later)
 
 	lock_take(&sched.lock);
 	yes = sched.n_idle_m > mon.n_take || pin_is_any();
-	*later = !yes && m_to_be_had();
+	*later = !yes && m_can_make();
 	lock_drop(&sched.lock);
 	if (*later)
-		m_want();
+		m_request();
 	return yes;
 }
 
@@ -59,7 +59,7 @@ thread_to_be_had(bool *later)
 static bool
 waited_long(const struct p *pp)
 {
-	return mon.now - pp->watch.since >= no_thread_ns;
+	return mon.now - pp->snapshot.since >= no_thread_ns;
 }
 
 static void
@@ -71,46 +71,46 @@ plan_take(struct p *pp, struct m *mp, int why)
 		return;
 	/* A stop of the world needs no thread for it. */
 	if (!a_load_relaxed(&sched.stopping) &&
-	    ((computes && a_load_relaxed(&sched.n_off[OFF_LOOSE]) +
+	    ((computes && a_load_relaxed(&sched.n_detached[DETACHED_RUNNING]) +
 	    mon.n_take >= sched.max_loose) || !thread_to_be_had(&later)) &&
 	    !(later && !computes && waited_long(pp))) {
 		if (later) {
-			no_later_than(mon.now + step_ns);
+			wake_no_later(mon.now + step_ns);
 			return;
 		}
-		stall_count(&stalls.capped);
+		preempt_stats_inc(&preempt_stats.capped);
 		/* It has another slice. */
-		pp->watch.step = FINE;
-		pp->watch.since = pp->watch.call_since = mon.now;
+		pp->snapshot.step = FINE;
+		pp->snapshot.since = pp->snapshot.call_since = mon.now;
 		return;
 	}
-	mon.take[mon.n_take++] = (struct retake_try){ pp, mp, why };
+	mon.retakes[mon.n_take++] = (struct retake_try){ pp, mp, why };
 }
 
 static void
-next_step(struct plook *w, uint8_t step)
+next_step(struct p_snapshot *w, uint8_t step)
 {
 	w->step = step;
 	w->at = mon.now;
-	no_later_than(mon.now + (step == SIGNALLED ? answer_ns : step_ns));
+	wake_no_later(mon.now + (step == SIGNALLED ? answer_ns : step_ns));
 }
 
 static void
-ask(struct plook *w, struct m *mp)
+request_preempt(struct p_snapshot *w, struct m *mp)
 {
-	a_store_relaxed(&mp->asked, 1);
-	stall_count(&stalls.asked);
+	a_store_relaxed(&mp->preempt_req, 1);
+	preempt_stats_inc(&preempt_stats.asked);
 	w->tries = 0;
-	next_step(w, ASKED);
+	next_step(w, REQUESTED);
 }
 
 /* It did not let others run. Asleep, or else the signal. */
 static void
-press(struct p *pp, struct m *mp)
+signal_or_retake(struct p *pp, struct m *mp)
 {
-	struct plook *w = &pp->watch;
+	struct p_snapshot *w = &pp->snapshot;
 
-	if (os_thread_asleep(m_tid(mp)) == 1) {
+	if (os_thread_blocked(m_tid(mp)) == 1) {
 		plan_take(pp, mp, WEFT_TAKEN_ASLEEP);
 	} else if (!preempt_possible()) {
 		plan_take(pp, mp, WEFT_TAKEN_OFF);
@@ -125,7 +125,7 @@ press(struct p *pp, struct m *mp)
 
 /* Some refusals are of a moment: it was in libc just then. */
 static bool
-worth_another(const struct plook *w, int why)
+worth_another(const struct p_snapshot *w, int why)
 {
 	return w->tries < SIGNAL_TRIES && why >= WEFT_TAKEN_RUNTIME &&
 	    why != WEFT_TAKEN_STACK && why != WEFT_TAKEN_REALTIME;
@@ -140,7 +140,7 @@ worth_another(const struct plook *w, int why)
  * have one more.)
  */
 static bool
-starved(const struct plook *w, struct m *mp)
+starved(const struct p_snapshot *w, struct m *mp)
 {
 	int64_t most = mon.urgent && !a_load_relaxed(&mp->unmovable) ?
 	    starve_short : starve_max;
@@ -150,19 +150,19 @@ starved(const struct plook *w, struct m *mp)
 }
 
 static void
-try_later(struct plook *w)
+try_later(struct p_snapshot *w)
 {
 	int64_t delay = retry_ns << (w->tries - 1);
 
-	w->step = ASKED;
+	w->step = REQUESTED;
 	w->at = mon.now + delay - step_ns;
-	no_later_than(mon.now + delay);
+	wake_no_later(mon.now + delay);
 }
 
 static void
-judge(struct p *pp, struct m *mp)
+on_verdict(struct p *pp, struct m *mp)
 {
-	struct plook *w = &pp->watch;
+	struct p_snapshot *w = &pp->snapshot;
 	/* pairs with refuse */
 	uint32_t v = a_load_acq(&mp->verdict);
 
@@ -172,7 +172,7 @@ judge(struct p *pp, struct m *mp)
 		    !starved(w, mp))
 			plan_take(pp, mp, WEFT_TAKEN_LATE);
 		else
-			no_later_than(mon.now + answer_ns);
+			wake_no_later(mon.now + answer_ns);
 	} else if (v >= VERDICT_REFUSED) {
 		a_store_relaxed(&mp->verdict, VERDICT_IDLE);
 		if (worth_another(w, (int)(v - VERDICT_REFUSED)))
@@ -185,21 +185,21 @@ judge(struct p *pp, struct m *mp)
 }
 
 static void
-deal_with(struct p *pp, struct m *mp)
+escalate(struct p *pp, struct m *mp)
 {
-	struct plook *w = &pp->watch;
+	struct p_snapshot *w = &pp->snapshot;
 
 	if (w->step == FINE) {
-		ask(w, mp);
+		request_preempt(w, mp);
 		/* Our own next turn may be late, beside busy threads. */
 		if (mon.urgent)
-			press(pp, mp);
+			signal_or_retake(pp, mp);
 	} else if (mon.now - w->at < step_ns) {
-		no_later_than(w->at + step_ns);
-	} else if (w->step == ASKED) {
-		press(pp, mp);
+		wake_no_later(w->at + step_ns);
+	} else if (w->step == REQUESTED) {
+		signal_or_retake(pp, mp);
 	} else {
-		judge(pp, mp);
+		on_verdict(pp, mp);
 	}
 }
 
@@ -224,24 +224,24 @@ slice_of(struct m *mp)
 static bool
 wanted(struct p *pp)
 {
-	return mon.always || mon.crowded || a_load_relaxed(&sched.stopping) ||
+	return mon.always || mon.saturated || a_load_relaxed(&sched.stopping) ||
 	    !runq_empty(&pp->q);
 }
 
 /* An announced call: nothing need be asked. */
 static void
-look_at_call(struct p *pp, struct m *mp)
+check_call(struct p *pp, struct m *mp)
 {
-	struct plook *w = &pp->watch;
+	struct p_snapshot *w = &pp->snapshot;
 	int64_t limit = wanted(pp) ? ROUND_MIN : ROUND_MAX;
 
 	/* Many short ones in a row are one slice: it shall wait when back. */
 	if (w->step == FINE && mon.now - w->since >= mon.slice && wanted(pp))
-		ask(w, mp);
+		request_preempt(w, mp);
 	if (mon.now - w->call_since >= limit)
 		plan_take(pp, mp, WEFT_TAKEN_CALL);
 	else
-		no_later_than(w->call_since + limit);
+		wake_no_later(w->call_since + limit);
 }
 
 /*
@@ -250,50 +250,50 @@ look_at_call(struct p *pp, struct m *mp)
  * look, and then ever less often, for it may also just wait for a CPU.
  */
 static bool
-sleeps(struct plook *w, struct m *mp)
+is_blocked(struct p_snapshot *w, struct m *mp)
 {
 	int64_t cpu = os_thread_cpu_ns(m_tid(mp));
 
 	if (cpu != w->still_cpu) {
 		if (w->still_cpu < 0)
-			no_later_than(mon.now + step_ns);
+			wake_no_later(mon.now + step_ns);
 		w->still_cpu = cpu;
 		w->still = 0;
 		return false;
 	}
 	w->still++;
 	return (w->still & (w->still - 1)) == 0 &&
-	    os_thread_asleep(m_tid(mp)) == 1;
+	    os_thread_blocked(m_tid(mp)) == 1;
 }
 
 static void
-look_at_slice(struct p *pp, struct m *mp)
+check_slice(struct p *pp, struct m *mp)
 {
-	struct plook *w = &pp->watch;
+	struct p_snapshot *w = &pp->snapshot;
 	int64_t over = w->since + slice_of(mp);
 
 	if (a_load_relaxed(&sched.stopping))
 		over = mon.now;
 	if (!wanted(pp)) {
-		a_store_relaxed(&mp->asked, 0);
+		a_store_relaxed(&mp->preempt_req, 0);
 		w->step = FINE;
 		return;
 	}
-	if (sleeps(w, mp)) {
+	if (is_blocked(w, mp)) {
 		plan_take(pp, mp, WEFT_TAKEN_ASLEEP);
 		return;
 	}
-	if (mon.urgent && (!mon.oldest || w->since < mon.oldest->watch.since))
+	if (mon.urgent && (!mon.oldest || w->since < mon.oldest->snapshot.since))
 		mon.oldest = pp;
 	if (mon.now >= over || w->step != FINE)
-		deal_with(pp, mp);
+		escalate(pp, mp);
 	else
-		no_later_than(over);
+		wake_no_later(over);
 }
 
 /* True if it does the same as when we last looked. */
 static bool
-same_as_before(struct plook *w, struct p *pp, struct m *mp)
+no_progress(struct p_snapshot *w, struct p *pp, struct m *mp)
 {
 	uint64_t tick = a_load_relaxed(&pp->stats.switches) +
 	    a_load_relaxed(&pp->stats.yields);
@@ -314,11 +314,11 @@ same_as_before(struct plook *w, struct p *pp, struct m *mp)
 }
 
 void
-stuck_look(struct p *pp)
+stuck_check(struct p *pp)
 {
 	/* pairs with m_acquire */
 	struct m *mp = a_load_acq(&pp->mp);
-	struct plook *w = &pp->watch;
+	struct p_snapshot *w = &pp->snapshot;
 	uint8_t step = w->step;
 
 	if (!mp) {
@@ -329,16 +329,16 @@ stuck_look(struct p *pp)
 	mon.busy_at = mon.now;
 	mon.waiting |= fair_watch(pp, m_tid(mp), mon.was_stuck,
 	    mon.now, mon.slice);
-	if (!same_as_before(w, pp, mp)) {
+	if (!no_progress(w, pp, mp)) {
 		/* What was asked of the last goroutine is not of this one. */
 		if (step != FINE)
-			a_store_relaxed(&mp->asked, 0);
-		no_later_than(mon.now +
+			a_store_relaxed(&mp->preempt_req, 0);
+		wake_no_later(mon.now +
 		    (mon.urgent ? short_slice : slice_of(mp)));
 	} else if (a_load_relaxed(&mp->in_call)) {
-		look_at_call(pp, mp);
+		check_call(pp, mp);
 	} else if (!a_load_relaxed(&mp->inside)) {
-		look_at_slice(pp, mp);
+		check_slice(pp, mp);
 	}
 	mon.n_stuck += mon.now - w->since >= mon.slice && !runq_empty(&pp->q);
 	mon.n_asked += w->step != FINE;
@@ -346,23 +346,23 @@ stuck_look(struct p *pp)
 
 /* An urgent goroutine waits: the one that has run longest must go. */
 void
-stuck_make_way(void)
+stuck_preempt_oldest(void)
 {
 	struct p *pp = mon.oldest;
-	struct m *mp = pp ? pp->watch.mp : NULL;
+	struct m *mp = pp ? pp->snapshot.mp : NULL;
 	int64_t until;
 
-	if (!mp || pp->watch.step != FINE)
+	if (!mp || pp->snapshot.step != FINE)
 		return;
-	until = pp->watch.since + (a_load_relaxed(&mp->unmovable) ?
+	until = pp->snapshot.since + (a_load_relaxed(&mp->unmovable) ?
 	    shortest_slice : short_slice);
 	if (a_load_relaxed(&pp->fair.share) &&
 	    until < (int64_t)a_load_relaxed(&pp->fair.urgent_next))
 		until = (int64_t)a_load_relaxed(&pp->fair.urgent_next);
 	if (mon.now >= until)
-		deal_with(pp, mp);
+		escalate(pp, mp);
 	else
-		no_later_than(until);
+		wake_no_later(until);
 }
 
 /*
@@ -370,7 +370,7 @@ stuck_make_way(void)
  * that was signalled before knows that its P was taken, and has noted it.
  */
 static bool
-has_none(struct m *mp)
+runs_detached(struct m *mp)
 {
 	/* pairs with rt_enter_slow */
 	return a_load_acq(&mp->retake) == RETAKE_TAKEN ||
@@ -384,50 +384,50 @@ has_none(struct m *mp)
  * with them any longer.
  */
 static bool
-is_loose(struct m *mp)
+computes_detached(struct m *mp)
 {
-	return has_none(mp) && mp->taken_why > WEFT_TAKEN_REGION &&
-	    os_thread_asleep(m_tid(mp)) == 0;
+	return runs_detached(mp) && mp->taken_why > WEFT_TAKEN_REGION &&
+	    os_thread_blocked(m_tid(mp)) == 0;
 }
 
 /* An M that lost its P because it slept, or was expected to: it computes. */
 static bool
-is_awake(struct m *mp)
+woke_detached(struct m *mp)
 {
-	int64_t cpu, was = mp->off_cpu;
+	int64_t cpu, was = mp->detached_cpu;
 
-	if (!a_load_relaxed(&mp->away) &&
+	if (!a_load_relaxed(&mp->place_key) &&
 	    (a_load_acq(&mp->retake) != RETAKE_TAKEN ||	/* pairs with same */
 	    mp->taken_why != WEFT_TAKEN_ASLEEP)) {
-		mp->off_cpu = 0;
+		mp->detached_cpu = 0;
 		return false;
 	}
 	cpu = os_thread_cpu_ns(m_tid(mp));
-	mp->off_cpu = cpu;
+	mp->detached_cpu = cpu;
 	return was > 0 && cpu - was > ROUND_MAX / 2;
 }
 
 static void
-recall(struct m *mp, void *arg)
+retry_detached(struct m *mp, void *arg)
 {
 	(void)arg;
-	if (is_awake(mp)) {
+	if (woke_detached(mp)) {
 		place_computed(mp);
 		preempt_send(mp);
-	} else if (is_loose(mp)) {
+	} else if (computes_detached(mp)) {
 		preempt_send(mp);
 	}
 }
 
 void
-stuck_recall(void)
+stuck_retry_detached(void)
 {
-	if (!(a_load_relaxed(&sched.n_off[OFF_LOOSE]) ||
-	    a_load_relaxed(&sched.n_off[OFF_ASLEEP])) || !preempt_possible())
+	if (!(a_load_relaxed(&sched.n_detached[DETACHED_RUNNING]) ||
+	    a_load_relaxed(&sched.n_detached[DETACHED_BLOCKED])) || !preempt_possible())
 		return;
 	if (mon.now >= mon.recall_at) {
 		mon.recall_at = mon.now + ROUND_MAX;
-		m_each(recall, NULL);
+		m_each(retry_detached, NULL);
 	}
-	no_later_than(mon.recall_at);
+	wake_no_later(mon.recall_at);
 }

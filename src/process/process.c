@@ -39,8 +39,8 @@
 
 enum {
 	STANDARD = 3,		/* descriptors: 0, 1, 2 */
-	NAP_FIRST_NS = 100 * 1000,
-	NAP_MOST_NS = 10 * 1000 * 1000,
+	POLL_FIRST_NS = 100 * 1000,
+	POLL_MOST_NS = 10 * 1000 * 1000,
 	/* the same on all architectures; older headers do not have them */
 	NR_PIDFD_SEND_SIGNAL = 424,
 	NR_PIDFD_OPEN = 434,
@@ -55,12 +55,12 @@ extern char **environ;
 /* ---- descriptors ---- */
 
 /* A child that is being made. */
-struct birth {
+struct child_spec {
 	char *const *argv;
 	weft_process_opt opt;
-	int theirs[STANDARD];	/* to become its 0, 1, 2; -1: as ours is */
+	int child_fds[STANDARD];	/* to become its 0, 1, 2; -1: as ours is */
 	int ours[STANDARD];	/* our ends of pipes; -1 */
-	int made[STANDARD];	/* of theirs, to be closed here; -1 */
+	int made[STANDARD];	/* of child_fds, to be closed here; -1 */
 	pid_t pid;
 };
 
@@ -98,7 +98,7 @@ move_up(int fd)
  * or -errno. What was opened before it fails is in one of the two, or closed.
  */
 static int
-make_pipe(struct birth *b, int i)
+make_pipe(struct child_spec *b, int i)
 {
 	int fd[2], flags = i == 0 ? O_WRONLY : O_RDONLY;
 	int err = (int)syscall6(SYS_pipe2, (long)fd, O_CLOEXEC, 0, 0, 0, 0);
@@ -111,7 +111,7 @@ make_pipe(struct birth *b, int i)
 		return b->ours[i];
 	if (b->made[i] < 0)
 		return b->made[i];
-	desc_fresh(b->ours[i]);
+	desc_new_fd(b->ours[i]);
 	return (int)fd_control(b->ours[i], F_SETFL, flags | O_NONBLOCK);
 }
 
@@ -130,16 +130,16 @@ is_open(int fd)
 
 /* The child's i-th shall be our fd. */
 static int
-give(struct birth *b, int i, int fd)
+give(struct child_spec *b, int i, int fd)
 {
 	if (fd < STANDARD)
 		fd = b->made[i] = copy_up(fd);
-	return b->theirs[i] = fd;
+	return b->child_fds[i] = fd;
 }
 
 /* What the option says about the child's i-th. 0 or -errno. */
 static int
-arrange(struct birth *b, int i, int how)
+arrange(struct child_spec *b, int i, int how)
 {
 	int err = 0;
 
@@ -148,17 +148,17 @@ arrange(struct birth *b, int i, int how)
 	case WEFT_FD_INHERIT:
 		return 0;
 	case WEFT_FD_NULL:
-		err = b->theirs[i] = b->made[i] = open_null();
+		err = b->child_fds[i] = b->made[i] = open_null();
 		break;
 	case WEFT_FD_PIPE:
 		err = make_pipe(b, i);
-		b->theirs[i] = b->made[i];
+		b->child_fds[i] = b->made[i];
 		break;
 	case WEFT_FD_OUT:
 		if (i != 2)
 			return -EINVAL;
-		if (b->theirs[1] >= 0)
-			b->theirs[i] = b->theirs[1];
+		if (b->child_fds[1] >= 0)
+			b->child_fds[i] = b->child_fds[1];
 		else
 			err = give(b, i, 1);
 		break;
@@ -170,7 +170,7 @@ arrange(struct birth *b, int i, int how)
 
 /* Who gives a closed one must not find that it is our pipe by now. */
 static int
-arrange_all(struct birth *b)
+arrange_all(struct child_spec *b)
 {
 	const int how[STANDARD] = { b->opt.in, b->opt.out, b->opt.err };
 	int err = 0;
@@ -187,14 +187,14 @@ arrange_all(struct birth *b)
 
 /* 0 or an errno value, as all of these. */
 static int
-set_actions(posix_spawn_file_actions_t *fa, const struct birth *b)
+set_actions(posix_spawn_file_actions_t *fa, const struct child_spec *b)
 {
 	int err = 0;
 
 	for (int i = 0; i < STANDARD && !err; i++)
-		if (b->theirs[i] >= 0)
+		if (b->child_fds[i] >= 0)
 			err = posix_spawn_file_actions_adddup2(fa,
-			    b->theirs[i], i);
+			    b->child_fds[i], i);
 	if (!err && b->opt.directory)
 		err = posix_spawn_file_actions_addchdir_np(fa,
 		    b->opt.directory);
@@ -220,7 +220,7 @@ set_attributes(posix_spawnattr_t *at, bool group)
 static void *
 spawn(void *arg)
 {
-	struct birth *b = arg;
+	struct child_spec *b = arg;
 	posix_spawn_file_actions_t fa;
 	posix_spawnattr_t at;
 	int err = posix_spawn_file_actions_init(&fa);
@@ -249,7 +249,7 @@ open_pidfd(pid_t pid)
 	/* Which knows none, and says so each time. */
 	if (vg_running())
 		return -ENOSYS;
-	fd = (int)os_fd_aside(syscall6(NR_PIDFD_OPEN, pid, 0, 0, 0, 0, 0));
+	fd = (int)os_fd_move_high(syscall6(NR_PIDFD_OPEN, pid, 0, 0, 0, 0, 0));
 	if (fd >= 0 && desc_own(fd) != 0) {
 		fd_close(fd);
 		fd = -ENOMEM;
@@ -261,7 +261,7 @@ public int
 weft_process_start(weft_process *p, char *const argv[],
     const weft_process_opt *opt)
 {
-	struct birth b = { .argv = argv, .theirs = { -1, -1, -1 },
+	struct child_spec b = { .argv = argv, .child_fds = { -1, -1, -1 },
 	    .ours = { -1, -1, -1 }, .made = { -1, -1, -1 } };
 	int err;
 
@@ -323,7 +323,7 @@ close_pidfd(weft_process *p, bool ours)
 	if (ours)
 		desc_close(fd);
 	else
-		desc_fresh(fd);
+		desc_new_fd(fd);
 }
 
 /*
@@ -353,7 +353,7 @@ reap(weft_process *p)
 
 /* How it ended: 0 and its status, -ECHILD, or -EAGAIN if it has not. */
 static int
-look(weft_process *p, int *status)
+check_ended(weft_process *p, int *status)
 {
 	int state;
 
@@ -380,7 +380,7 @@ wait_for_pid(void *arg)
 
 /* Without a pidfd: 0 if it is time to look, -ETIMEDOUT. */
 static int
-wait_plainly(weft_process *p, int64_t when, int64_t *nap_ns)
+wait_no_pidfd(weft_process *p, int64_t when, int64_t *poll_ns)
 {
 	int64_t now = weft_now();
 
@@ -390,9 +390,9 @@ wait_plainly(weft_process *p, int64_t when, int64_t *nap_ns)
 	}
 	if (now >= when)
 		return -ETIMEDOUT;
-	weft_sleep_until(when - now < *nap_ns ? when : now + *nap_ns);
-	if (*nap_ns < NAP_MOST_NS)
-		*nap_ns *= 2;
+	weft_sleep_until(when - now < *poll_ns ? when : now + *poll_ns);
+	if (*poll_ns < POLL_MOST_NS)
+		*poll_ns *= 2;
 	return 0;
 }
 
@@ -417,7 +417,7 @@ enter_pidfd(weft_process *p, struct desc **d)
 
 /* The same with it. */
 static int
-wait_for_end(weft_process *p, int64_t when, int64_t *nap_ns)
+wait_for_end(weft_process *p, int64_t when, int64_t *poll_ns)
 {
 	struct desc *d;
 	int err = enter_pidfd(p, &d);
@@ -429,17 +429,17 @@ wait_for_end(weft_process *p, int64_t when, int64_t *nap_ns)
 	}
 	if (err == 0 || err == -ETIMEDOUT)
 		return err;
-	return wait_plainly(p, when, nap_ns);
+	return wait_no_pidfd(p, when, poll_ns);
 }
 
 public int
 weft_process_wait_until(weft_process *p, int *status, int64_t when)
 {
-	int64_t nap_ns = NAP_FIRST_NS;
+	int64_t poll_ns = POLL_FIRST_NS;
 	int err, late = 0;
 
-	while ((err = look(p, status)) == -EAGAIN && !late)
-		late = wait_for_end(p, when, &nap_ns);
+	while ((err = check_ended(p, status)) == -EAGAIN && !late)
+		late = wait_for_end(p, when, &poll_ns);
 	return err == -EAGAIN ? late : err;
 }
 

@@ -61,8 +61,8 @@ enum {
 };
 
 /* A channel, and what it wants. */
-struct want {
-	struct want *next;
+struct subscription {
+	struct subscription *next;
 	weft_chan *chan;	/* retained */
 	uint64_t signals;	/* bits; never none */
 };
@@ -75,7 +75,7 @@ static struct {
 
 	/* under mutex */
 	weft_mutex mutex;
-	struct want *wants;
+	struct subscription *wants;
 	bool served;		/* the goroutine is there */
 	/* of `ours`, written before the handler is there */
 	struct sigaction before[SIGNALS + 1];
@@ -110,7 +110,7 @@ wake(void)
 
 /* The signal is still blocked: it comes when the handler has returned. */
 static always_inline void
-once_more(int sig)
+resend_signal(int sig)
 {
 	long tid = syscall6(SYS_gettid, 0, 0, 0, 0, 0, 0);
 
@@ -128,7 +128,7 @@ once_more(int sig)
 #define unchecked __attribute__((__no_sanitize__("thread")))
 
 static always_inline bool
-nobody_looks(void)
+no_receiver(void)
 {
 	return process_id() != table.pid;
 }
@@ -155,7 +155,7 @@ call_directly(int sig, void (*handler)(int))
 #define unchecked
 
 static always_inline bool
-nobody_looks(void)
+no_receiver(void)
 {
 	return !sched_is_up() || process_id() != table.pid;
 }
@@ -186,19 +186,19 @@ caught(int sig)
 {
 	uint64_t bit = bit_of(sig);
 
-	if (unlikely(nobody_looks())) {
+	if (unlikely(no_receiver())) {
 		restore(sig);
-		once_more(sig);
+		resend_signal(sig);
 		return;
 	}
 	hard_pause();
-	/* sc: pairs with hand_out: the bit is there before the write */
+	/* sc: pairs with dispatch_signals: the bit is there before the write */
 	a_or_sc(&table.caught, bit);
 	hard_pause();
-	/* sc: pairs with uncatch, and the hand_out after it */
+	/* sc: pairs with remove_handler, and the dispatch_signals after it */
 	if (unlikely(!(a_load_sc(&table.ours) & bit))) {
 		if (a_and_sc(&table.caught, ~bit) & bit)	/* sc: same */
-			once_more(sig);
+			resend_signal(sig);
 		return;
 	}
 	wake();
@@ -206,7 +206,7 @@ caught(int sig)
 
 /* Mutex held. */
 static void
-catch(int sig)
+install_handler(int sig)
 {
 	struct sigaction sa = { .sa_flags = SA_ONSTACK | SA_RESTART };
 
@@ -220,7 +220,7 @@ catch(int sig)
 
 /* Mutex held. */
 static void
-uncatch(int sig)
+remove_handler(int sig)
 {
 	restore(sig);
 	hard_pause();
@@ -241,7 +241,7 @@ send_all(int sig)
 {
 	bool wanted = false;
 
-	for (struct want *w = table.wants; w; w = w->next) {
+	for (struct subscription *w = table.wants; w; w = w->next) {
 		if (w->signals & bit_of(sig)) {
 			weft_chan_try_send(w->chan, &sig);
 			wanted = true;
@@ -252,7 +252,7 @@ send_all(int sig)
 
 /* Mutex held. */
 static void
-hand_out(void)
+dispatch_signals(void)
 {
 	/* sc: pairs with caught */
 	uint64_t bits = a_xchg_sc(&table.caught, 0);
@@ -271,7 +271,7 @@ go_on(void)
 	bool served;
 
 	weft_mutex_lock(&table.mutex);
-	hand_out();
+	dispatch_signals();
 	served = table.served = table.wants != NULL;
 	weft_mutex_unlock(&table.mutex);
 	return served;
@@ -285,7 +285,7 @@ try_read(struct desc *d, void *times)
 
 /* Waits until a handler has written: 0 or -errno. */
 static long
-heard(void)
+wait_signal(void)
 {
 	struct desc *d;
 	uint64_t times;
@@ -307,7 +307,7 @@ serve(void *arg)
 {
 	(void)arg;
 	do {
-		long err = heard();
+		long err = wait_signal();
 
 		if (err == -EBADF || err == -EINVAL)
 			fatal("descriptor %d is weft's own, for signals, and "
@@ -336,10 +336,10 @@ may_be_caught(int sig)
 }
 
 /* Mutex held. The place in the list of the channel's entry, or its end. */
-static struct want **
+static struct subscription **
 find(weft_chan *c)
 {
-	struct want **at = &table.wants;
+	struct subscription **at = &table.wants;
 
 	while (*at && (*at)->chan != c)
 		at = &(*at)->next;
@@ -355,7 +355,7 @@ open_table(void)
 
 	if (table.open)
 		return 0;
-	fd = os_fd_aside(syscall6(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK,
+	fd = os_fd_move_high(syscall6(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK,
 	    0, 0, 0, 0));
 	if (fd < 0)
 		return (int)fd;
@@ -385,9 +385,9 @@ start_serving(void)
 
 /* Mutex held. An entry of the channel's, without signals if it is new. */
 static int
-add(weft_chan *c, struct want **out)
+add(weft_chan *c, struct subscription **out)
 {
-	struct want **at = find(c);
+	struct subscription **at = find(c);
 	int err = open_table();
 
 	if (!err && !*at) {
@@ -402,9 +402,9 @@ add(weft_chan *c, struct want **out)
 
 /* Mutex held. Forgets an entry that wants nothing: its channel, or NULL. */
 static weft_chan *
-forget(struct want **at)
+forget(struct subscription **at)
 {
-	struct want *w = *at;
+	struct subscription *w = *at;
 	weft_chan *c = w->chan;
 
 	if (w->signals)
@@ -418,7 +418,7 @@ public int
 weft_signal_notify(weft_chan *c, int sig)
 {
 	weft_chan *gone = NULL;
-	struct want *w;
+	struct subscription *w;
 	int err;
 
 	if (!c || c->elem_bytes != sizeof(int) || !may_be_caught(sig))
@@ -435,7 +435,7 @@ weft_signal_notify(weft_chan *c, int sig)
 			gone = forget(find(c));
 	}
 	if (!err && !is_ours(sig))
-		catch(sig);
+		install_handler(sig);
 	weft_mutex_unlock(&table.mutex);
 	if (gone)
 		weft_chan_release(gone);
@@ -447,7 +447,7 @@ all_wanted(void)
 {
 	uint64_t signals = 0;
 
-	for (struct want *w = table.wants; w; w = w->next)
+	for (struct subscription *w = table.wants; w; w = w->next)
 		signals |= w->signals;
 	return signals;
 }
@@ -457,19 +457,19 @@ all_wanted(void)
  * handlers go, and is not wanted any more, does what it did before.
  */
 static weft_chan *
-stop(struct want **at, uint64_t signals)
+stop(struct subscription **at, uint64_t signals)
 {
 	weft_chan *gone;
 	uint64_t rest;
 
-	hand_out();
+	dispatch_signals();
 	(*at)->signals &= ~signals;
 	gone = forget(at);
 	rest = a_load_relaxed(&table.ours) & ~all_wanted();
 	for (int sig = 1; sig <= SIGNALS; sig++)
 		if (rest & bit_of(sig))
-			uncatch(sig);
-	hand_out();
+			remove_handler(sig);
+	dispatch_signals();
 	if (!table.wants)
 		wake();		/* the goroutine, to end */
 	return gone;
@@ -479,7 +479,7 @@ public int
 weft_signal_stop(weft_chan *c, int sig)
 {
 	weft_chan *gone = NULL;
-	struct want **at;
+	struct subscription **at;
 
 	if (!c || (sig != 0 && !may_be_caught(sig)))
 		return -EINVAL;

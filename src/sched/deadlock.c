@@ -52,7 +52,7 @@ all_asleep(uint64_t *gen)
 	*gen = sched.idle_gen;
 	return !a_load_relaxed(&sched.stopping) &&
 	    a_load_relaxed(&sched.n_idle_p) == a_load_relaxed(&sched.procs) &&
-	    !a_load_relaxed(&sched.n_off[OFF_NOT]) &&
+	    !a_load_relaxed(&sched.n_detached[DETACHED_NOT]) &&
 	    globq_len(&sched.globq) == 0;
 }
 
@@ -73,9 +73,9 @@ nothing_ahead(uint64_t *gen, bool *doubt)
 	lock_take(&sched.lock);
 	asleep = all_asleep(gen);
 	lock_drop(&sched.lock);
-	awaited = asleep && netpoll_awaited();
-	pending = !asleep || awaited || alarm_pending();
-	*doubt = asleep && pending && !awaited && alarm_next() == NEVER_NS;
+	awaited = asleep && netpoll_has_waiters();
+	pending = !asleep || awaited || expire_pending();
+	*doubt = asleep && pending && !awaited && expire_next() == NEVER_NS;
 	hard_pause();
 	lock_take(&sched.lock);
 	return !pending && all_asleep(&now) && now == *gen;
@@ -88,7 +88,7 @@ nothing_ahead(uint64_t *gen, bool *doubt)
  * has made another. sched.lock held on return.
  */
 static bool
-is_dead(bool *doubt)
+is_deadlock(bool *doubt)
 {
 	uint64_t then, now;
 
@@ -104,7 +104,7 @@ is_dead(bool *doubt)
 bool
 deadlock_check(void)
 {
-	bool doubt, dead = is_dead(&doubt), ended = sched.main_exited;
+	bool doubt, dead = is_deadlock(&doubt), ended = sched.main_exited;
 
 	lock_drop(&sched.lock);
 	if (!dead)

@@ -11,9 +11,9 @@
  * The danger is a timer set just as the last M goes to sleep. Both sides write
  * first and look second, sequentially consistent, as in idle.c:
  *
- *	who sets (alarm_set)		who rests
+ *	who sets (expire_arm)		who rests
  *	1. publishes the heap's		1. marks its P idle, uncounts
- *	   first time			2. looks at all heaps (idle_rest)
+ *	   first time			2. looks at all heaps (idle_park)
  *	2. if a P is idle and the	3. publishes until when it sleeps
  *	   watcher sleeps longer	4. looks at all heaps again
  *	   than that: pokes it
@@ -41,7 +41,7 @@
 #include "netpoll.h"
 #include "sched.h"
 
-struct timers alarm_common = TIMERS_INIT;
+struct timer_heap expire_common = TIMER_HEAP_INIT;
 
 static uint32_t
 procs_now(void)
@@ -53,8 +53,8 @@ procs_now(void)
 /* Every heap: those of all Ps in use, and the common one. */
 #define each_heap(h)							\
 	for (uint32_t i_ = 0, n_ = procs_now(); i_ <= n_; i_++)	\
-		for (struct timers *h = i_ < n_ ? &p_at(i_)->timers :	\
-		    &alarm_common; h; h = NULL)
+		for (struct timer_heap *h = i_ < n_ ? &p_at(i_)->timers :	\
+		    &expire_common; h; h = NULL)
 
 /* ---- firing ---- */
 
@@ -62,27 +62,27 @@ procs_now(void)
 static a32 firing;
 
 static bool
-over(void)
+runtime_ended(void)
 {
 	return a_load_relaxed(&sched.stopping) & STOP_ENDED;
 }
 
 bool
-alarm_run(struct timers *h)
+expire_run(struct timer_heap *h)
 {
 	struct m *mp = m_self();
 	struct glist woken = {0};
 	int64_t now;
 	bool some;
 
-	if (timers_first(h) == NEVER_NS || over())
+	if (timer_heap_first(h) == NEVER_NS || runtime_ended())
 		return false;
 	now = os_now_ns();
-	if (timers_first(h) > now)
+	if (timer_heap_first(h) > now)
 		return false;
-	/* sc: pairs with alarm_pending: not in the heap, not queued yet */
+	/* sc: pairs with expire_pending: not in the heap, not queued yet */
 	a_add_sc(&firing, 1);
-	timers_run(h, now, &woken);
+	timer_heap_run(h, now, &woken);
 	some = woken.n > 0;
 	/* On a P that shares with urgent ones these have their part, too. */
 	if (mp && m_p(mp) && !a_load_relaxed(&m_p(mp)->fair.share))
@@ -94,41 +94,41 @@ alarm_run(struct timers *h)
 }
 
 bool
-alarm_run_all(void)
+expire_run_all(void)
 {
 	bool some = false;
 
 	each_heap(h)
-		some |= alarm_run(h);
+		some |= expire_run(h);
 	return some;
 }
 
 /* ---- looking ---- */
 
 bool
-alarm_due_slow(struct p *pp)
+expire_due_slow(struct p *pp)
 {
 	int64_t first = (int64_t)a_load_relaxed(&pp->timers.first);
-	int64_t common = (int64_t)a_load_relaxed(&alarm_common.first);
+	int64_t common = (int64_t)a_load_relaxed(&expire_common.first);
 	uint64_t now = cpu_cycles();
 
-	if (now - pp->looked < cpu_cycles_few_us())
+	if (now - pp->clock_read_at < cpu_cycles_few_us())
 		return false;
 	if (common < first)
 		first = common;
 	if (first <= os_now_ns())
 		return true;		/* and again until they are run */
-	pp->looked = now;
+	pp->clock_read_at = now;
 	return false;
 }
 
 int64_t
-alarm_next(void)
+expire_next(void)
 {
 	int64_t next = NEVER_NS;
 
 	each_heap(h) {
-		int64_t first = timers_first(h);
+		int64_t first = timer_heap_first(h);
 
 		if (first < next)
 			next = first;
@@ -137,20 +137,20 @@ alarm_next(void)
 }
 
 bool
-alarm_due_anywhere(void)
+expire_due_any(void)
 {
-	int64_t next = alarm_next();
+	int64_t next = expire_next();
 
 	return next != NEVER_NS && next <= os_now_ns();
 }
 
 bool
-alarm_pending(void)
+expire_pending(void)
 {
 	each_heap(h)
-		if (timers_first(h) != NEVER_NS && timers_pending(h))
+		if (timer_heap_first(h) != NEVER_NS && timer_heap_pending(h))
 			return true;
-	/* sc: pairs with alarm_run: after the look at the heaps, and at what
+	/* sc: pairs with expire_run: after the look at the heaps, and at what
 	 * else a timer takes goroutines from (readable.c); hence no load */
 	return a_add_sc(&firing, 0) != 0;
 }
@@ -158,13 +158,13 @@ alarm_pending(void)
 /* ---- setting ---- */
 
 /* The heap to set a timer in; between begin and end it is not retired. */
-static struct timers *
+static struct timer_heap *
 set_begin(struct m *mp, uint32_t *was)
 {
 	if (!mp)
-		return &alarm_common;
+		return &expire_common;
 	*was = rt_enter(mp);
-	return m_p(mp) ? &m_p(mp)->timers : &alarm_common;
+	return m_p(mp) ? &m_p(mp)->timers : &expire_common;
 }
 
 /* `earlier` is what work/timer_heap.h says of it. 0 or -errno. */
@@ -172,58 +172,58 @@ static int
 set_end(struct m *mp, uint32_t was, int earlier, int64_t when)
 {
 	if (earlier > 0)
-		alarm_announce(when);
+		expire_notify(when);
 	if (mp)
 		rt_leave(mp, was);
 	return earlier < 0 ? earlier : 0;
 }
 
 int
-alarm_try_set(struct timer *t, int64_t when)
+expire_try_arm(struct timer *t, int64_t when)
 {
 	struct m *mp = m_self();
 	uint32_t was = 0;
-	struct timers *h = set_begin(mp, &was);
+	struct timer_heap *h = set_begin(mp, &was);
 
-	return set_end(mp, was, timers_add(h, t, when), when);
+	return set_end(mp, was, timer_heap_add(h, t, when), when);
 }
 
 int
-alarm_reset(struct timer *t, int64_t when, int64_t period, bool *prior)
+expire_rearm(struct timer *t, int64_t when, int64_t period, bool *prior)
 {
 	struct m *mp = m_self();
 	uint32_t was = 0;
-	struct timers *h = set_begin(mp, &was);
+	struct timer_heap *h = set_begin(mp, &was);
 
-	return set_end(mp, was, timers_set(h, t, when, period, prior), when);
+	return set_end(mp, was, timer_heap_set(h, t, when, period, prior), when);
 }
 
 noreturn static cold void
-die_of_memory(void)
+fatal_no_memory(void)
 {
 	fatal("out of memory: no room for a timer");
 }
 
 void
-alarm_set(struct timer *t, int64_t when)
+expire_arm(struct timer *t, int64_t when)
 {
-	if (unlikely(alarm_try_set(t, when) != 0))
-		die_of_memory();
+	if (unlikely(expire_try_arm(t, when) != 0))
+		fatal_no_memory();
 }
 
 void
-alarm_set_g(struct g *gp, int64_t when)
+expire_arm_g(struct g *gp, int64_t when)
 {
 	struct m *mp = m_self();
 	uint32_t was = 0;
-	struct timers *h = set_begin(mp, &was);
+	struct timer_heap *h = set_begin(mp, &was);
 
-	if (unlikely(set_end(mp, was, timers_add_g(h, gp, when), when) != 0))
-		die_of_memory();
+	if (unlikely(set_end(mp, was, timer_heap_add_g(h, gp, when), when) != 0))
+		fatal_no_memory();
 }
 
 static cold void
-announce_slow(void)
+poke_watcher(void)
 {
 	struct m *mp = NULL;
 
@@ -240,43 +240,43 @@ announce_slow(void)
 }
 
 void
-alarm_rewatch(void)
+expire_poke_watcher(void)
 {
-	announce_slow();
+	poke_watcher();
 }
 
 void
-alarm_want_watcher(void)
+expire_need_watcher(void)
 {
-	/* sc: pairs with idle_rest and doze */
+	/* sc: pairs with idle_park and idle_sleep */
 	if (netpoll_on() && a_load_sc(&sched.n_idle_p) &&
 	    !a_load_sc(&netpoll.sleeper))
-		announce_slow();
+		poke_watcher();
 }
 
 void
-alarm_announce(int64_t when)
+expire_notify(int64_t when)
 {
 	if (when == NEVER_NS)
 		return;
-	/* sc: pairs with idle_rest; the time was published with sc before */
+	/* sc: pairs with idle_park; the time was published with sc before */
 	if (!a_load_sc(&sched.n_idle_p)) {
-		sysmon_alarm(when);
+		monitor_timer_set(when);
 		return;
 	}
-	/* sc: pairs with alarm_watch */
+	/* sc: pairs with expire_watch */
 	if (when < (int64_t)a_load_sc(&sched.watch_until))
-		announce_slow();
+		poke_watcher();
 }
 
 /* ---- watching ---- */
 
 void
-alarm_unwatch(void)
+expire_unwatch(void)
 {
 	check(lock_held(&sched.lock));
 	sched.watcher = NULL;
-	/* sc: pairs with alarm_announce, which then finds nobody */
+	/* sc: pairs with expire_notify, which then finds nobody */
 	a_store_sc(&sched.watch_until, (uint64_t)NEVER_NS);
 }
 
@@ -285,7 +285,7 @@ alarm_unwatch(void)
  * network was the monitor's. Who has just made one idle takes its place.
  */
 static bool
-is_aside(struct m *watcher)
+sleeps_on_note(struct m *watcher)
 {
 	return netpoll_on() &&
 	    a_load_relaxed(&netpoll.sleeper) != &watcher->note;
@@ -302,12 +302,12 @@ claim_watch(struct m *mp, int64_t until)
 	bool mine;
 
 	lock_take(&sched.lock);
-	if (mp->idle.next && (sched.watcher ? is_aside(sched.watcher) :
+	if (mp->idle.next && (sched.watcher ? sleeps_on_note(sched.watcher) :
 	    until != NEVER_NS || netpoll_on()))
 		sched.watcher = mp;
 	mine = sched.watcher == mp;
 	if (mine)
-		/* sc: pairs with alarm_announce; the caller looks next */
+		/* sc: pairs with expire_notify; the caller looks next */
 		a_store_sc(&sched.watch_until, (uint64_t)until);
 	else if (sched.watcher &&
 	    until < (int64_t)a_load_relaxed(&sched.watch_until))
@@ -317,14 +317,14 @@ claim_watch(struct m *mp, int64_t until)
 }
 
 bool
-alarm_watch(struct m *mp, int64_t *until)
+expire_watch(struct m *mp, int64_t *until)
 {
 	int64_t next;
 
-	*until = over() ? NEVER_NS : alarm_next();
+	*until = runtime_ended() ? NEVER_NS : expire_next();
 	while (claim_watch(mp, *until)) {
-		next = alarm_next();
-		if (over() || next >= *until)
+		next = expire_next();
+		if (runtime_ended() || next >= *until)
 			return true;
 		*until = next;
 	}

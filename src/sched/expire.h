@@ -12,26 +12,26 @@
 
 struct m;
 
-extern struct timers alarm_common;	/* of threads without a P */
+extern struct timer_heap expire_common;	/* of threads without a P */
 
 /*
  * Arms an idle timer on this P's heap (a common one for a thread without a P),
  * and makes sure that somebody looks in time. No lock of RANK_TIMER on held.
  */
-void alarm_set(struct timer *t, int64_t when);
+void expire_arm(struct timer *t, int64_t when);
 /* The same for one that can do without: 0 or -ENOMEM. */
-int alarm_try_set(struct timer *t, int64_t when);
-/* The same for one that may be armed, as timers_set. */
-int alarm_reset(struct timer *t, int64_t when, int64_t period, bool *was);
+int expire_try_arm(struct timer *t, int64_t when);
+/* The same for one that may be armed, as timer_heap_set. */
+int expire_rearm(struct timer *t, int64_t when, int64_t period, bool *was);
 /* The same for a goroutine that is parked and only sleeps. */
-void alarm_set_g(struct g *gp, int64_t when);
+void expire_arm_g(struct g *gp, int64_t when);
 
 /* Fires what is due in one heap. True if somebody woke. No lock held. */
-bool alarm_run(struct timers *h);
+bool expire_run(struct timer_heap *h);
 /* The same for all heaps. */
-bool alarm_run_all(void);
+bool expire_run_all(void);
 
-bool alarm_due_slow(struct p *pp);
+bool expire_due_slow(struct p *pp);
 
 /*
  * Has the time of a timer of this P come, or of one that belongs to none?
@@ -39,43 +39,43 @@ bool alarm_due_slow(struct p *pp);
  * twice within a few microseconds.
  */
 static inline bool
-alarm_due(struct p *pp)
+expire_due(struct p *pp)
 {
 	int64_t own = (int64_t)a_load_relaxed(&pp->timers.first);
-	int64_t any = (int64_t)a_load_relaxed(&alarm_common.first);
+	int64_t any = (int64_t)a_load_relaxed(&expire_common.first);
 
 	return unlikely(own != NEVER_NS || any != NEVER_NS) &&
-	    alarm_due_slow(pp);
+	    expire_due_slow(pp);
 }
 
 /* The earliest time of all heaps, NEVER_NS if there is none. Any thread. */
-int64_t alarm_next(void);
-bool alarm_due_anywhere(void);
+int64_t expire_next(void);
+bool expire_due_any(void);
 /* Is any timer armed, or just being fired? No lock held. */
-bool alarm_pending(void);
+bool expire_pending(void);
 
 /*
  * Makes sure that somebody looks at `when`, if a P is idle; if none is, all
  * look for themselves. No lock held.
  */
-void alarm_announce(int64_t when);
+void expire_notify(int64_t when);
 
 /*
  * Descriptors are waited for, too: makes sure that there is a watcher, if a P
  * is idle. No lock held.
  */
-void alarm_want_watcher(void);
+void expire_need_watcher(void);
 /* There is something new to watch: who watches looks around, or somebody
  * begins to. No lock held. */
-void alarm_rewatch(void);
+void expire_poke_watcher(void);
 
 /*
  * This M is on the idle list and about to sleep: true if it is the watcher,
  * and until when it sleeps. NEVER_NS if there is no timer to wait for, or
  * another one does.
  */
-bool alarm_watch(struct m *mp, int64_t *until);
+bool expire_watch(struct m *mp, int64_t *until);
 /* sched.lock held: the watcher is one no longer. */
-void alarm_unwatch(void);
+void expire_unwatch(void);
 
 #endif

@@ -91,13 +91,13 @@ waits_in(struct p *pp, enum fair_source source, bool stuck, uint32_t *mark)
 		*mark = a_load_relaxed(&pp->q.head);
 		return runq_len(&pp->q) > 0;
 	case FAIR_NEWEST:
-		*mark = a_load_relaxed(&pp->q.nest.bottom);
-		return nest_len(&pp->q.nest) > 0;
+		*mark = a_load_relaxed(&pp->q.deque.bottom);
+		return deque_len(&pp->q.deque) > 0;
 	case FAIR_OLDEST:
-		*mark = a_load_relaxed(&pp->q.nest.top);
-		return nest_len(&pp->q.nest) > 0;
+		*mark = a_load_relaxed(&pp->q.deque.top);
+		return deque_len(&pp->q.deque) > 0;
 	case FAIR_GLOBAL:
-		*mark = a_load_relaxed(&sched.globq.given);
+		*mark = a_load_relaxed(&sched.globq.n_taken);
 		return globq_len(&sched.globq) >
 		    a_load_relaxed(&sched.globq.urgent);
 	default:

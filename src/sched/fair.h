@@ -67,11 +67,11 @@ struct fairness {
 	/* the owner */
 	uint32_t served;	/* the source that was due and served last */
 	uint32_t picks;		/* runnext and newborns taken in a row */
-	uint32_t line_turns;	/* see pick_oldest */
+	uint32_t line_turns;	/* see next_oldest */
 	uint32_t global_turns;
 	uint64_t global_at;	/* value of stats.switches at which it is the
 				 * global queue's turn */
-	uint64_t global_kept;	/* the same, while p->look */
+	uint64_t global_kept;	/* the same, while p->poll_first */
 	uint64_t newborn_at;	/* last turn of the oldest newborn, cycles */
 	uint64_t visited_at;	/* last look at other Ps by time, cycles */
 	uint64_t chain_at;	/* timed: when the chain began, cycles */
@@ -79,7 +79,7 @@ struct fairness {
 	int64_t urgent_at;	/* share: when the last urgent turn began */
 	bool urgent_turn;	/* share: the last turn was one */
 	bool urgent_chain;	/* the chain began with an urgent one */
-	bool flip;		/* whose turn it is: see let_others */
+	bool global_first;		/* whose turn it is: see alternate_sources */
 
 	/* the monitor */
 	struct {

@@ -9,7 +9,7 @@
  * The danger is work queued just as the last M goes to sleep. Both sides
  * write first and look second, all of it sequentially consistent:
  *
- *	who queues (sched_submit, a yield)	who rests (idle_rest)
+ *	who queues (sched_submit, a yield)	who rests (idle_park)
  *	1. puts the goroutine on a queue	1. marks its P idle
  *	2. if a P is idle			2. uncounts itself as spinning
  *	   and nobody spins: wakes one		3. looks at all queues again
@@ -52,7 +52,7 @@
 #include "pin.h"
 #include "world.h"
 
-enum { NAP_NS = 30 * 1000 };
+enum { SPIN_BACKOFF_NS = 30 * 1000 };
 
 /* ---- idle Ps: sched.lock held ---- */
 
@@ -80,8 +80,8 @@ idle_get(struct p *pp)
 	/* sc: pairs with idle_wake, which may find none now */
 	a_and_sc(&sched.idle_mask[pp->id / 64], ~bit);
 	a_add_sc(&sched.n_idle_p, -1u);	/* sc: the same */
-	if (unlikely(sysmon_asleep()))
-		sysmon_wake();
+	if (unlikely(monitor_asleep()))
+		monitor_wake();
 	return pp;
 }
 
@@ -142,7 +142,7 @@ uncount(struct m *mp)
 
 /* Global first: see the head. */
 bool
-work_anywhere(void)
+idle_any_work(void)
 {
 	/* sc: pairs with world_resize: no P may be missed */
 	uint32_t procs = a_load_sc(&sched.procs);
@@ -158,7 +158,7 @@ work_anywhere(void)
 void
 idle_wake_if_work(void)
 {
-	if (work_anywhere())
+	if (idle_any_work())
 		idle_wake();
 }
 
@@ -168,8 +168,8 @@ idle_stop_spinning(struct m *mp)
 	hard_pause();
 	uncount(mp);
 	idle_wake_if_work();
-	alarm_announce(alarm_next());
-	alarm_want_watcher();
+	expire_notify(expire_next());
+	expire_need_watcher();
 }
 
 /* ---- waking ---- */
@@ -179,12 +179,12 @@ idle_stop_spinning(struct m *mp)
  * find nothing that it could do, and forget it.
  */
 void
-idle_starved(void)
+idle_want_thread(void)
 {
 	check(lock_held(&sched.lock));
-	a_store_relaxed(&sched.starved, 1);
-	if (sysmon_asleep())
-		sysmon_wake();
+	a_store_relaxed(&sched.no_thread, 1);
+	if (monitor_asleep())
+		monitor_wake();
 }
 
 /*
@@ -205,7 +205,7 @@ start_failed(struct p *pp)
 		p_idle_put(pp);
 		look = !list_empty(&sched.idle_m);
 		if (!look)
-			idle_starved();
+			idle_want_thread();
 	}
 	/* sc: pairs with idle_wake; under the lock: see the head */
 	a_add_sc(&sched.n_spinning, -1u);
@@ -222,7 +222,7 @@ idle_wake_slow(void)
 	struct m *self_m = m_self(), *mp;
 	struct p *pp;
 
-	/* sc: pairs with idle_rest and idle_stop_spinning */
+	/* sc: pairs with idle_park and idle_stop_spinning */
 	if (!a_cas_sc(&sched.n_spinning, 0, 1))
 		return;
 	hard_pause();
@@ -255,7 +255,7 @@ idle_wake_slow(void)
 
 /* Under the lock: gives P and M to the idle lists, unless there is work. */
 static bool
-give_up(struct m *mp)
+release_if_no_work(struct m *mp)
 {
 	bool rest;
 
@@ -275,7 +275,7 @@ give_up(struct m *mp)
  * not, they are all busy, and look for themselves).
  */
 bool
-idle_take_back(struct m *mp)
+idle_reacquire(struct m *mp)
 {
 	struct p *pp = NULL;
 
@@ -313,18 +313,18 @@ activity(struct m *mp)
  * waits for at most a nap; and no timer waits for us.
  */
 static bool
-nap(struct m *mp)
+spin_backoff(struct m *mp)
 {
-	int64_t ns = NAP_NS, next;
+	int64_t ns = SPIN_BACKOFF_NS, next;
 	uint64_t active;
 
 	if (!mp->spinning)
 		return false;
 	active = activity(mp);
-	if (active == mp->active && !work_anywhere())
+	if (active == mp->last_activity && !idle_any_work())
 		return false;
-	mp->active = active;
-	next = alarm_next();
+	mp->last_activity = active;
+	next = expire_next();
 	if (next != NEVER_NS && os_left_ns(next) < ns)
 		ns = os_left_ns(next);
 	if (ns > 0)
@@ -334,18 +334,18 @@ nap(struct m *mp)
 
 /* All Ps are idle: is that the end? */
 static void
-ask_if_dead(struct m *mp)
+check_deadlock(struct m *mp)
 {
 	if (a_load_relaxed(&sched.n_idle_p) == a_load_relaxed(&sched.procs))
-		mp->doubts = deadlock_check() ? DOUBTS : 0;
+		mp->deadlock_retries = deadlock_check() ? DEADLOCK_RETRIES : 0;
 }
 
 /* On the idle list: the last look at everything. */
 static bool
 look_and_sleep(struct m *mp)
 {
-	if (work_anywhere() || alarm_due_anywhere()) {
-		if (idle_take_back(mp))
+	if (idle_any_work() || expire_due_any()) {
+		if (idle_reacquire(mp))
 			return true;
 		/*
 		 * A P is on its way to us, maybe with work of its own, or all
@@ -353,15 +353,15 @@ look_and_sleep(struct m *mp)
 		 */
 		idle_wake();
 	} else {
-		ask_if_dead(mp);
+		check_deadlock(mp);
 	}
 	return m_sleep(mp);
 }
 
 bool
-idle_rest(struct m *mp)
+idle_park(struct m *mp)
 {
-	if (nap(mp) || !give_up(mp))
+	if (spin_backoff(mp) || !release_if_no_work(mp))
 		return true;
 	hard_pause();
 	if (mp->spinning)
@@ -370,7 +370,7 @@ idle_rest(struct m *mp)
 }
 
 bool
-idle_born(struct m *mp)
+idle_park_new(struct m *mp)
 {
 	lock_take(&sched.lock);
 	if (a_load_relaxed(&sched.stopping) & STOP_ENDED) {
@@ -386,27 +386,27 @@ idle_born(struct m *mp)
  * need not look. But there may be an idle P, and it is awake.
  */
 bool
-idle_rest_loose(struct m *mp)
+idle_park_detached(struct m *mp)
 {
 	struct p *pp = NULL;
 
 	lock_take(&sched.lock);
-	loose_uncount(mp);
+	rt_uncount_detached(mp);
 	if (a_load_relaxed(&sched.stopping) & STOP_ENDED) {
 		lock_drop(&sched.lock);
 		m_halt();
 	}
 	if (!a_load_relaxed(&sched.stopping) && globq_len(&sched.globq) &&
-	    !mp->shun)
+	    !mp->must_migrate)
 		pp = p_idle_get_near(mp->old_p);
 	if (!pp)
 		m_idle_put(mp);
-	mp->shun = false;
+	mp->must_migrate = false;
 	lock_drop(&sched.lock);
 	if (pp) {
 		m_acquire(mp, pp);
 		return true;
 	}
-	ask_if_dead(mp);
+	check_deadlock(mp);
 	return m_sleep(mp);
 }

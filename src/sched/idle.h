@@ -8,16 +8,16 @@
 /* After work was queued: wakes a P for it if one sleeps and nobody looks. */
 void idle_wake_slow(void);
 /* Is anything on any queue? And the same if so. */
-bool work_anywhere(void);
+bool idle_any_work(void);
 void idle_wake_if_work(void);
 /* A P was put back since no thread was to be had: the monitor tries again.
  * sched.lock held. */
-void idle_starved(void);
+void idle_want_thread(void);
 
 static inline void
 idle_wake(void)
 {
-	/* sc: pairs with idle_rest; the work was queued with sc before */
+	/* sc: pairs with idle_park; the work was queued with sc before */
 	if (a_load_sc(&sched.n_idle_p) && !a_load_sc(&sched.n_spinning))
 		idle_wake_slow();
 }
@@ -30,17 +30,17 @@ void idle_stop_spinning(struct m *mp);
  * This M's P has nothing to do: gives it up, looks once more, sleeps. True
  * with a P again (and maybe nothing to do), false if the M shall end.
  */
-bool idle_rest(struct m *mp);
+bool idle_park(struct m *mp);
 /*
  * There is work after all: this M, on the idle list, gets a P again and spins.
  * False if none is idle, or another one is on its way.
  */
-bool idle_take_back(struct m *mp);
+bool idle_reacquire(struct m *mp);
 
 /* On g0, without a P: rests as above. */
-bool idle_rest_loose(struct m *mp);
+bool idle_park_detached(struct m *mp);
 /* The same for an M that has just been made. */
-bool idle_born(struct m *mp);
+bool idle_park_new(struct m *mp);
 
 /* sched.lock held. */
 void p_idle_put(struct p *pp);

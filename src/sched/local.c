@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goroutine-local values: a list of (key, value), which is searched from its
- * front, since there are few. They hang on one ending (ending.h), made when
+ * front, since there are few. They hang on one ending (exit_hook.c), made when
  * the first value is set. A value is off the list before its destroy function
  * is called, which may do anything: set values, defer, call weft_exit (then
  * this begins anew, deeper, and does not return). A value that is set by a
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "defer.h"
-#include "ending.h"
+#include "exit_hook.h"
 #include "fatal.h"
 #include "sched.h"
 #include "weft.h"
@@ -29,7 +29,7 @@ struct local {
 };
 
 struct locals {
-	struct ending ending;
+	struct exit_hook exit_hook;
 	struct local *first, **last;	/* last: the link to append to */
 	int round;			/* of values that are set now */
 };
@@ -56,9 +56,9 @@ unlink_local(struct locals *t, struct local **at)
 
 /* A step of the end: destroys the oldest value. */
 calls_out static bool
-destroy_one(struct ending *e)
+destroy_one(struct exit_hook *e)
 {
-	struct locals *t = container_of(e, struct locals, ending);
+	struct locals *t = container_of(e, struct locals, exit_hook);
 	struct local l;
 
 	if (!t->first) {
@@ -76,11 +76,11 @@ destroy_one(struct ending *e)
 static struct locals *
 locals_of(struct g *gp)
 {
-	struct ending *e = gp->endings;
+	struct exit_hook *e = gp->exit_hooks;
 
 	while (e && e->step != destroy_one)
 		e = e->next;
-	return e ? container_of(e, struct locals, ending) : NULL;
+	return e ? container_of(e, struct locals, exit_hook) : NULL;
 }
 
 static struct locals *
@@ -90,9 +90,9 @@ locals_make(struct g *gp)
 
 	if (!t)
 		return NULL;
-	*t = (struct locals){ .ending.step = destroy_one };
+	*t = (struct locals){ .exit_hook.step = destroy_one };
 	t->last = &t->first;
-	ending_push(gp, &t->ending);
+	exit_hook_push(gp, &t->exit_hook);
 	return t;
 }
 

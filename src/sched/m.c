@@ -23,7 +23,7 @@
 
 enum {
 	M_STACK_BYTES = 256 * 1024,
-	M_NEW = offsetof(struct m, carried)	/* what is before outlives it */
+	M_NEW = offsetof(struct m, thread_state)	/* what is before outlives it */
 };
 #define DECAY_NS (INT64_C(1000000000))
 #define REFUSED_NS (INT64_C(10000000))
@@ -77,7 +77,7 @@ m_idle_remove(struct m *mp)
 	list_remove(&mp->idle);
 	sched.n_idle_m--;
 	if (sched.watcher == mp)
-		alarm_unwatch();
+		expire_unwatch();
 	return true;
 }
 
@@ -103,8 +103,8 @@ m_acquire(struct m *mp, struct p *pp)
 {
 	check(!m_p(mp) && pp->state == P_RUNNING);
 	check(a_load_relaxed(&mp->inside));
-	pp->solo = mp->pinned != NULL;
-	if (unlikely(pp->solo))
+	pp->has_pinned_m = mp->pinned != NULL;
+	if (unlikely(pp->has_pinned_m))
 		pp->fair.global_at = 0;
 	a_store_relaxed(&mp->pp, pp);
 	a_store_rel(&pp->mp, mp);	/* pairs with the monitor */
@@ -135,31 +135,31 @@ leave_idle(struct m *mp)
 	lock_drop(&sched.lock);
 	/* It may have been the watcher, or just been asked to become it. */
 	if (off) {
-		alarm_announce(alarm_next());
-		alarm_want_watcher();
+		expire_notify(expire_next());
+		expire_need_watcher();
 	}
 	return off;
 }
 
 /* How long to sleep at most: 1, 10, 100 ms while in doubt. */
 static int64_t
-patience(struct m *mp)
+idle_timeout_ns(struct m *mp)
 {
-	static const int64_t ns[DOUBTS + 1] =
+	static const int64_t ns[DEADLOCK_RETRIES + 1] =
 	    { 0, 100000000, 10000000, 1000000 };
 
-	if (mp->doubts)
-		return ns[mp->doubts];
+	if (mp->deadlock_retries)
+		return ns[mp->deadlock_retries];
 	return a_load_relaxed(&mp->surplus) ? DECAY_NS : FOREVER;
 }
 
 /* Slept as long as that. True if the M may end. */
 static bool
-had_enough(struct m *mp)
+idle_timed_out(struct m *mp)
 {
-	if (!mp->doubts)
+	if (!mp->deadlock_retries)
 		return leave_idle(mp);
-	mp->doubts = deadlock_check() ? mp->doubts - 1 : 0;
+	mp->deadlock_retries = deadlock_check() ? mp->deadlock_retries - 1 : 0;
 	return false;
 }
 
@@ -168,11 +168,11 @@ had_enough(struct m *mp)
  * busy the goroutines that wake go to the global queue.
  */
 static bool
-alarm_rings(struct m *mp)
+take_p_for_timers(struct m *mp)
 {
-	if (idle_take_back(mp))
+	if (idle_reacquire(mp))
 		return true;
-	alarm_run_all();
+	expire_run_all();
 	return false;
 }
 
@@ -181,9 +181,9 @@ alarm_rings(struct m *mp)
  * queued here. If all Ps are busy they are next for the first that has time.
  */
 static bool
-bring(struct m *mp, struct glist *woken)
+ready_polled(struct m *mp, struct glist *woken)
 {
-	bool with_p = idle_take_back(mp);
+	bool with_p = idle_reacquire(mp);
 
 	if (with_p)
 		sched_ready_list(woken);
@@ -199,9 +199,9 @@ bring(struct m *mp, struct glist *woken)
  * where the network is heard of, too.
  */
 static enum note_end
-doze(struct m *mp, bool watch, int64_t until, struct glist *woken)
+idle_sleep(struct m *mp, bool watch, int64_t until, struct glist *woken)
 {
-	int64_t limit = patience(mp);
+	int64_t limit = idle_timeout_ns(mp);
 
 	if (until != NEVER_NS) {
 		int64_t left = os_left_ns(until);
@@ -209,7 +209,7 @@ doze(struct m *mp, bool watch, int64_t until, struct glist *woken)
 		if (limit < 0 || left < limit)
 			limit = left;
 	}
-	/* sc: pairs with alarm_want_watcher: a P that becomes idle after this
+	/* sc: pairs with expire_need_watcher: a P that becomes idle after this
 	 * has it poke us, or brings a watcher of its own */
 	if (watch && netpoll_on() && a_load_sc(&sched.n_idle_p))
 		return netpoll_sleep(&mp->note, limit, woken);
@@ -221,28 +221,28 @@ doze(struct m *mp, bool watch, int64_t until, struct glist *woken)
  * that the M may end.
  */
 static bool
-overslept(struct m *mp, int64_t until, bool *ends)
+sleep_timed_out(struct m *mp, int64_t until, bool *exits)
 {
-	*ends = false;
+	*exits = false;
 	if (until != NEVER_NS && until <= os_now_ns())
-		return alarm_rings(mp);
-	return *ends = had_enough(mp);
+		return take_p_for_timers(mp);
+	return *exits = idle_timed_out(mp);
 }
 
 /* Not a pinned goroutine's thread: its CPUs are the goroutine's business. */
 void
-m_pull(struct m *mp)
+m_move_here(struct m *mp)
 {
 	if (!mp->pinned || !mp->pinned->pins)
-		mp->pulled = os_thread_pull(m_tid(mp), &mp->cpus);
+		mp->cpus_saved = os_thread_move_here(m_tid(mp), &mp->cpus);
 }
 
 void
-m_pulled(struct m *mp)
+m_restore_cpus(struct m *mp)
 {
-	if (mp->pulled)
-		os_thread_unpull(&mp->cpus);
-	mp->pulled = false;
+	if (mp->cpus_saved)
+		os_thread_restore_cpus(&mp->cpus);
+	mp->cpus_saved = false;
 }
 
 /*
@@ -258,22 +258,22 @@ m_sleep(struct m *mp)
 
 	do {
 		int64_t until;
-		bool watch = alarm_watch(mp, &until);
-		bool over = false, ends = false;
+		bool watch = expire_watch(mp, &until);
+		bool over = false, exits = false;
 
-		end = doze(mp, watch, until, &woken);
+		end = idle_sleep(mp, watch, until, &woken);
 		if (end == NOTE_POKED && woken.n)
-			over = bring(mp, &woken);
+			over = ready_polled(mp, &woken);
 		else if (end == NOTE_TIMEOUT)
-			over = overslept(mp, until, &ends);
+			over = sleep_timed_out(mp, until, &exits);
 		if (over) {
-			mp->doubts = 0;
-			return !ends;
+			mp->deadlock_retries = 0;
+			return !exits;
 		}
 	} while (end != NOTE_WOKEN);
-	mp->doubts = 0;
+	mp->deadlock_retries = 0;
 	note_clear(&mp->note);
-	m_pulled(mp);
+	m_restore_cpus(mp);
 	mp->spinning = mp->nextspin;
 	m_acquire(mp, mp->nextp);
 	mp->nextp = NULL;
@@ -346,7 +346,7 @@ end_pinned(struct m *mp)
 	struct p *pp = m_p(mp) ? m_release(mp) : NULL;
 
 	lock_take(&sched.lock);
-	loose_uncount(mp);
+	rt_uncount_detached(mp);
 	sched.n_m--;
 	lock_drop(&sched.lock);
 	if (pp)
@@ -361,7 +361,7 @@ begin(struct m *mp)
 	sched.n_making--;
 	lock_drop(&sched.lock);
 	if (!mp->nextp)
-		return idle_born(mp);
+		return idle_park_new(mp);
 	m_acquire(mp, mp->nextp);
 	mp->nextp = NULL;
 	return true;
@@ -374,7 +374,7 @@ m_main(void *arg)
 
 	self()->mp = mp;
 	a_store_relaxed(&mp->tid, (uint32_t)os_thread_id());
-	carry_find(&mp->carried);
+	thread_state_locate(&mp->thread_state);
 	os_thread_bounds(&mp->own_lo, &mp->own_hi);
 	os_sigmask_set(sched.sigmask);
 	os_thread_precise_sleep();
@@ -382,17 +382,17 @@ m_main(void *arg)
 	/* A signal may have come too late for the record's last thread, which
 	 * would be waited for: no other would ever be sent. */
 	a_store_relaxed(&mp->verdict, VERDICT_IDLE);
-	a_store_relaxed(&mp->signalled,
+	a_store_relaxed(&mp->can_signal,
 	    os_sigstack_install(&mp->sigstack) == 0);
-	if (!a_load_relaxed(&mp->signalled))
+	if (!a_load_relaxed(&mp->can_signal))
 		say("weft: warning: no memory for a signal stack: an overflow "
 		    "on thread %d will not be reported\n", mp->id);
 	san_thread(&mp->san);
 	if (begin(mp))
 		sched_loop(mp);
-	if (mp->ends)
+	if (mp->exits)
 		end_pinned(mp);
-	a_store_relaxed(&mp->signalled, false);
+	a_store_relaxed(&mp->can_signal, false);
 	os_sigstack_remove(&mp->sigstack);
 	self()->mp = NULL;
 	record_put(mp);
@@ -475,7 +475,7 @@ static a64 refused_at;		/* the kernel did, or there were enough */
 
 /* Not if the last was refused just now. */
 bool
-m_to_be_had(void)
+m_can_make(void)
 {
 	int64_t at = (int64_t)a_load_relaxed(&refused_at);
 
@@ -485,9 +485,9 @@ m_to_be_had(void)
 }
 
 void
-m_want(void)
+m_request(void)
 {
-	/* pairs with m_make_wanted; the poke comes after */
+	/* pairs with m_make_requested; the poke comes after */
 	a_store_rel(&wanted, 1);
 	note_poke(&sched.run_note);
 }
@@ -498,7 +498,7 @@ not_made(void)
 {
 	a_store_relaxed(&refused_at, (uint64_t)os_now_ns());
 	lock_take(&sched.lock);
-	idle_starved();
+	idle_want_thread();
 	lock_drop(&sched.lock);
 }
 
@@ -518,9 +518,9 @@ still_wanted(void)
 }
 
 void
-m_make_wanted(void)
+m_make_requested(void)
 {
-	/* pairs with m_want */
+	/* pairs with m_request */
 	if (a_xchg_acq(&wanted, 0) && still_wanted() && m_make(NULL) != 0)
 		not_made();
 }
@@ -529,7 +529,7 @@ int
 m_start(struct m *mp, struct p *pp, bool spin)
 {
 	if (!mp) {
-		m_want();
+		m_request();
 		return -EAGAIN;
 	}
 	mp->nextp = pp;

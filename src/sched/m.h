@@ -27,19 +27,19 @@
 #include "list.h"
 #include "lock.h"
 #include "os.h"
-#include "self.h"
 #include "thread_state.h"
+#include "tls_self.h"
 
 struct p;
 
-enum { DOUBTS = 3 };
+enum { DEADLOCK_RETRIES = 3 };
 
 /* How an M that runs a goroutine came to have no P. */
-enum off {
-	OFF_NOT,		/* it has one, or runs none */
-	OFF_CALL,		/* given up or taken in an announced call */
-	OFF_ASLEEP,		/* taken: it slept in the kernel */
-	OFF_LOOSE		/* taken: it computed */
+enum detached {
+	DETACHED_NOT,		/* it has one, or runs none */
+	DETACHED_CALL,		/* given up or taken in an announced call */
+	DETACHED_BLOCKED,		/* taken: it slept in the kernel */
+	DETACHED_RUNNING		/* taken: it computed */
 };
 
 /* What the context that follows does with the goroutine that left. */
@@ -48,7 +48,7 @@ enum after {
 	AFTER_PREEMPT,		/* queue it behind all others */
 	AFTER_DROP,		/* drop the lock unlock_arg */
 	AFTER_PARK,		/* call unlockf; false: it is next */
-	AFTER_EXIT		/* bury it */
+	AFTER_EXIT		/* reap it */
 };
 
 struct m {
@@ -63,53 +63,53 @@ struct m {
 	a32 in_call;		/* announced a call that may block */
 	a64 calls;		/* so many in all */
 	a32 call_key;		/* which one: see blocking.c */
-	a32 away;		/* gave its P up at this place, or 0: place.c */
+	a32 place_key;		/* gave its P up at this place, or 0: place.c */
 	APTR(struct g) curg;	/* the goroutine it runs, or NULL on g0 */
 	abool unmovable;	/* ... was paused: it may be in code that
 				 * cannot be moved */
 	/* ... from one context to the next across a switch */
-	APTR(struct g) left;	/* who left, NULL if nobody */
+	APTR(struct g) prev_g;	/* who left, NULL if nobody */
 
 	/* itself and the monitor */
 	a32 retake;		/* enum retake: shall it lose its P? */
-	a32 asked;		/* shall let others run */
+	a32 preempt_req;		/* shall let others run */
 	a32 verdict;		/* of the preemption signal: see preempt.c */
 	/* the monitor, before it makes retake TAKEN; then itself */
 	uint8_t taken_why;	/* enum weft_taken */
 	/* the monitor: when it has no P, how much its thread had run */
-	int64_t off_cpu;
+	int64_t detached_cpu;
 	/* itself, when its thread begins and ends; the monitor reads them */
-	abool signalled;	/* can be: has a signal stack */
+	abool can_signal;	/* can be: has a signal stack */
 	a32 tid;
 
 	/* From here on all is new for a new thread. */
 
 	/* constant while the thread lives */
-	struct carried_at carried;	/* see thread_state.h */
+	struct thread_state_at thread_state;	/* see thread_state.h */
 
 	/* itself only, from one context to the next across a switch */
 	enum after after;	/* what to do with who left */
 	bool (*unlockf)(struct g *gp, void *arg);
 	void *unlock_arg;
-	struct san *left_san;
+	struct san *prev_san;
 
 	/* itself only */
 	struct frame g0;
 	struct g *pinned;	/* the only one it may run, or NULL */
-	struct g *hand;		/* next, but one that is held: for g0 */
-	uint8_t off;		/* enum off: has lost its P, and how */
-	bool ends;		/* its pinned goroutine has ended */
-	bool shun;		/* its goroutine shall go to another M */
+	struct g *handoff_g;		/* next, but one that is held: for g0 */
+	uint8_t detached;		/* enum detached: has lost its P, and how */
+	bool exits;		/* its pinned goroutine has ended */
+	bool must_migrate;		/* its goroutine shall go to another M */
 	struct p *old_p;	/* the one it had before the call */
 	uint64_t call_start;	/* in cycles, if its P was given up */
 	bool spinning;		/* counted in sched.n_spinning */
-	uint8_t doubts;		/* times to ask for a deadlock again */
-	uint64_t active;	/* see nap */
+	uint8_t deadlock_retries;		/* times to ask for a deadlock again */
+	uint64_t last_activity;	/* see spin_backoff */
 
 	/* the waker, before it wakes the note; then itself */
 	struct p *nextp;
 	bool nextspin;
-	bool pulled;		/* to the waker's CPU: puts back, when awake, */
+	bool cpus_saved;		/* to the waker's CPU: puts back, when awake, */
 	struct os_cpus cpus;	/* ... these */
 
 	/* under sched.lock */
@@ -136,11 +136,11 @@ struct m {
 int m_start(struct m *mp, struct p *pp, bool spin);
 
 /*
- * The caller is about to wake mp, and then to sleep itself: see os_thread_pull.
+ * The caller is about to wake mp, and then to sleep itself: see os_thread_move_here.
  * And mp is awake.
  */
-void m_pull(struct m *mp);
-void m_pulled(struct m *mp);
+void m_move_here(struct m *mp);
+void m_restore_cpus(struct m *mp);
 
 /*
  * New threads are made by the thread in weft_run alone, which has no P and
@@ -150,11 +150,11 @@ void m_pulled(struct m *mp);
  *
  * One more shall be made. Any thread, also in a signal handler.
  */
-void m_want(void);
+void m_request(void);
 /* sched.lock held: can one be made, as far as is known? */
-bool m_to_be_had(void);
+bool m_can_make(void);
 /* The thread in weft_run: makes the one that is wanted, if any. */
-void m_make_wanted(void);
+void m_make_requested(void);
 /* The same thread, at boot: the first M, with P pp. 0 or -errno. */
 int m_make_first(struct p *pp);
 

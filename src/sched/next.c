@@ -17,8 +17,8 @@
 
 enum {
 	GLOBAL_SHARE_MAX = 32,
-	ALARMS_FIRST_MAX = 4,
-	LOOKS_FIRST_MAX = 16,
+	TIMERS_FIRST_MAX = 4,
+	POLL_FIRST_MAX = 16,
 	STEAL_AT_ONCE = RUNQ_HALF,	/* a queue that is too long anyway */
 	STEAL_PATIENCE_NS = 5000,
 	STEAL_PAUSES = 16		/* between two looks: some 0.2 us */
@@ -65,7 +65,7 @@ steal_now(struct p *pp, struct p *victim)
 	struct g *gp = runq_steal(&pp->q, &victim->q, &n);
 
 	if (!gp)
-		gp = runq_steal_nest(&pp->q, &victim->q, &n);
+		gp = runq_steal_deque(&pp->q, &victim->q, &n);
 	if (!gp) {
 		gp = runq_peek_next(&victim->q);
 		n = 1;
@@ -85,11 +85,11 @@ static bool
 owner_keeps_up(struct p *victim)
 {
 	uint64_t now = a_load_relaxed(&victim->stats.switches);
-	uint64_t then = a_load_relaxed(&victim->watched);
+	uint64_t then = a_load_relaxed(&victim->thief_saw);
 	uint32_t len = runq_len(&victim->q) + 1;
 
-	a_store_relaxed(&victim->watched, now);
-	return !nest_len(&victim->q.nest) &&
+	a_store_relaxed(&victim->thief_saw, now);
+	return !deque_len(&victim->q.deque) &&
 	    now - then > (uint64_t)len * (NEXT_RUN_MAX + 1);
 }
 
@@ -106,20 +106,20 @@ owner_is_slow(struct p *victim)
 {
 	struct g *next = runq_peek_next(&victim->q);
 	uint32_t tail = runq_tail(&victim->q);
-	uint32_t oldest = a_load_relaxed(&victim->q.nest.top);
-	bool nest = nest_len(&victim->q.nest);
+	uint32_t oldest = a_load_relaxed(&victim->q.deque.top);
+	bool deque = deque_len(&victim->q.deque);
 	int64_t end = os_now_ns() + STEAL_PATIENCE_NS;
 
 	do {
 		for (int i = 0; i < STEAL_PAUSES; i++)
 			cpu_relax();
-		if (nest && (a_load_relaxed(&victim->q.nest.top) != oldest ||
-		    !nest_len(&victim->q.nest)))
-			nest = false;
-		if (!nest && runq_taken(&victim->q, tail) &&
+		if (deque && (a_load_relaxed(&victim->q.deque.top) != oldest ||
+		    !deque_len(&victim->q.deque)))
+			deque = false;
+		if (!deque && runq_taken(&victim->q, tail) &&
 		    (!next || runq_peek_next(&victim->q) != next))
 			return false;
-		if (stop_asked())
+		if (stop_requested())
 			return false;
 	} while (os_now_ns() < end);
 	return true;
@@ -129,13 +129,13 @@ owner_is_slow(struct p *victim)
 static struct g *
 steal(struct p *pp)
 {
-	struct order o = order_start(&sched.order, rand_next(&pp->rand));
+	struct steal_order o = steal_order_start(&sched.steal_order, rand_next(&pp->rand));
 
-	for (; order_more(&o); order_next(&o)) {
+	for (; steal_order_more(&o); steal_order_next(&o)) {
 		struct p *victim = p_at(o.pos);
 		struct g *gp;
 
-		if (stop_asked())
+		if (stop_requested())
 			return NULL;
 		if (victim == pp || p_is_idle(o.pos) ||
 		    runq_empty(&victim->q))
@@ -155,14 +155,14 @@ steal(struct p *pp)
  * one might run for a whole slice. But only some times in a row.
  */
 static bool
-alarms_first(struct p *pp)
+run_timers_first(struct p *pp)
 {
-	bool woken = alarm_run(&pp->timers);
+	bool woken = expire_run(&pp->timers);
 
-	woken |= alarm_run(&alarm_common);
-	pp->alarms_run = woken && pp->alarms_run < ALARMS_FIRST_MAX ?
-	    pp->alarms_run + 1 : 0;
-	return pp->alarms_run;
+	woken |= expire_run(&expire_common);
+	pp->timers_in_row = woken && pp->timers_in_row < TIMERS_FIRST_MAX ?
+	    pp->timers_in_row + 1 : 0;
+	return pp->timers_in_row;
 }
 
 /*
@@ -170,23 +170,23 @@ alarms_first(struct p *pp)
  * let anybody run: maybe another one's turn has come by that.
  */
 static struct g *
-network_first(struct p *pp)
+poll_network_first(struct p *pp)
 {
-	pp->look = false;
+	pp->poll_first = false;
 	pp->fair.global_at = pp->fair.global_kept;
-	if (pp->looks_run++ < LOOKS_FIRST_MAX && netpoll_look_first())
+	if (pp->polls_in_row++ < POLL_FIRST_MAX && netpoll_poll_urgent())
 		return global_turn(pp, true);
-	pp->looks_run = 0;
+	pp->polls_in_row = 0;
 	return NULL;
 }
 
 /* Looks at other Ps before the own queue. */
 static struct g *
-visit(struct m *mp, struct p *pp)
+steal_from_others(struct m *mp, struct p *pp)
 {
 	struct g *gp = NULL;
 
-	pp->roam = false;
+	pp->steal_first = false;
 	if (runq_len(&pp->q) <= RUNQ_HALF && idle_start_spinning(mp))
 		gp = steal(pp);
 	a_bump(&pp->fair.visits, 1);
@@ -203,10 +203,10 @@ serve_due(struct m *mp, struct p *pp)
 	while (!gp && (source = fair_next_due(&pp->fair)) >= 0)
 		gp = source == FAIR_NEXT ? runq_take_next(&pp->q) :
 		    source == FAIR_RING ? runq_get(&pp->q) :
-		    source == FAIR_NEWEST ? nest_pop(&pp->q.nest) :
-		    source == FAIR_OLDEST ? nest_take(&pp->q.nest) :
+		    source == FAIR_NEWEST ? deque_pop(&pp->q.deque) :
+		    source == FAIR_OLDEST ? deque_steal(&pp->q.deque) :
 		    source == FAIR_GLOBAL ? global_turn(pp, false) :
-		    visit(mp, pp);
+		    steal_from_others(mp, pp);
 	return gp;
 }
 
@@ -231,8 +231,8 @@ urgent_first(struct p *pp)
 static struct g *
 global_by_count(struct p *pp)
 {
-	fair_done(pp);
-	netpoll_turn();
+	next_global_done(pp);
+	netpoll_poll_if_due();
 	return global_turn(pp, false);
 }
 
@@ -250,39 +250,39 @@ search_line(struct m *mp, struct p *pp)
 {
 	struct g *gp = NULL;
 
-	if (unlikely(pp->look))
-		gp = network_first(pp);
+	if (unlikely(pp->poll_first))
+		gp = poll_network_first(pp);
 	if (!gp)
 		gp = urgent_first(pp);
 	if (gp)
 		return begin_chain(pp, gp, true);
 	if (due(pp))
 		gp = serve_due(mp, pp);
-	if (!gp && !alarms_first(pp) && fair_turn(pp))
+	if (!gp && !run_timers_first(pp) && next_global_turn(pp))
 		gp = global_by_count(pp);
-	if (pp->roam)
-		alarm_run_all();
-	if (!gp && pp->roam)
-		gp = visit(mp, pp);
+	if (pp->steal_first)
+		expire_run_all();
+	if (!gp && pp->steal_first)
+		gp = steal_from_others(mp, pp);
 	return gp ? begin_chain(pp, gp, false) : NULL;
 }
 
 /* One look at everything, in order. P held. */
 static struct g *
-search(struct m *mp)
+search_all(struct m *mp)
 {
 	struct p *pp = m_p(mp);
 	struct g *gp = search_line(mp, pp);
 
 	if (!gp)
-		gp = pick_queued(pp);
+		gp = next_queued(pp);
 	if (!gp)
 		gp = global_get(pp, RUNQ_HALF - 1, true);
-	if (!gp && netpoll_look())
-		gp = pick_queued(pp);
+	if (!gp && netpoll_poll())
+		gp = next_queued(pp);
 	if (!gp && idle_start_spinning(mp)) {
-		if (alarm_run_all())
-			gp = pick_queued(pp);
+		if (expire_run_all())
+			gp = next_queued(pp);
 		if (!gp)
 			gp = steal(pp);
 	}
@@ -290,32 +290,32 @@ search(struct m *mp)
 }
 
 struct g *
-next_find(struct m *mp)
+next_runnable(struct m *mp)
 {
 	for (;;) {
-		struct g *gp = mp->hand;
+		struct g *gp = mp->handoff_g;
 
-		mp->hand = NULL;
+		mp->handoff_g = NULL;
 		if (unlikely(mp->pinned))
 			return pin_wait(mp);
 		if (unlikely(gp != NULL))
 			return gp;
-		if (unlikely(mp->shun) && m_p(mp))
+		if (unlikely(mp->must_migrate) && m_p(mp))
 			p_hand_off(m_release(mp));
 		if (unlikely(!m_p(mp))) {
-			if (!idle_rest_loose(mp))
+			if (!idle_park_detached(mp))
 				return NULL;
 			continue;
 		}
-		if (stop_asked()) {
-			if (!world_rest(mp))
+		if (stop_requested()) {
+			if (!world_park(mp))
 				return NULL;
 			continue;
 		}
-		gp = search(mp);
+		gp = search_all(mp);
 		if (gp)
 			return gp;
-		if (!stop_asked() && !idle_rest(mp))
+		if (!stop_requested() && !idle_park(mp))
 			return NULL;
 	}
 }

@@ -3,12 +3,12 @@
  * Which of a P's own goroutines is next. All of it for who has the P, and on
  * the path of every switch.
  *
- * runnext, the one woken last, and then the nest, newest first: what they need
+ * runnext, the one woken last, and then the deque, newest first: what they need
  * is hot. But nobody is starved by those that keep coming:
  *
  *	the ring	its turn comes after 16 from runnext or 64 from the
- *			nest in a row, and sooner the longer it is
- *	the nest	every other of these turns, if the ring is short
+ *			deque in a row, and sooner the longer it is
+ *	the deque	every other of these turns, if the ring is short
  *	its oldest	one of four, every few milliseconds at most
  *	the global	every 61st switch, with a share for the ring, and the
  *			network then, if nobody has looked there for a while
@@ -28,27 +28,27 @@
 #include "sched.h"
 
 enum {
-	FAIR_EVERY = 61,
-	ROAM_EVERY = 16,		/* turns of the global queue, or */
-	ROAM_FEW_US = FAIR_SLICE_FEW_US,	/* ... a slice */
+	GLOBAL_EVERY = 61,
+	STEAL_FIRST_EVERY = 16,		/* turns of the global queue, or */
+	STEAL_FIRST_FEW_US = FAIR_SLICE_FEW_US,	/* ... a slice */
 	NEXT_RUN_MAX = 64,		/* newest in a row, but of those that */
 	NEXT_RUN_STEP = 4,		/* ... were woken a quarter */
-	NEST_TURN_FEW_US = 1024		/* some milliseconds */
+	NEWBORN_TURN_FEW_US = 1024		/* some milliseconds */
 };
 
 static inline bool
-stop_asked(void)
+stop_requested(void)
 {
 	return a_load_relaxed(&sched.stopping) != 0;
 }
 
 /* Roaming is due by time, too: goroutines may run long between switches. */
 static inline bool
-roam_late(struct p *pp)
+steal_first_due(struct p *pp)
 {
 	uint64_t now = cpu_cycles();
 
-	if (now - pp->fair.visited_at < ROAM_FEW_US * cpu_cycles_few_us())
+	if (now - pp->fair.visited_at < STEAL_FIRST_FEW_US * cpu_cycles_few_us())
 		return false;
 	pp->fair.visited_at = now;
 	return true;
@@ -56,15 +56,15 @@ roam_late(struct p *pp)
 
 /* Is it the global queue's turn? And it had its turn. */
 static inline bool
-fair_turn(struct p *pp)
+next_global_turn(struct p *pp)
 {
 	return a_load_relaxed(&pp->stats.switches) >= pp->fair.global_at;
 }
 
 static inline void
-fair_done(struct p *pp)
+next_global_done(struct p *pp)
 {
-	pp->fair.global_at = a_load_relaxed(&pp->stats.switches) + FAIR_EVERY;
+	pp->fair.global_at = a_load_relaxed(&pp->stats.switches) + GLOBAL_EVERY;
 }
 
 /*
@@ -80,37 +80,37 @@ due(struct p *pp)
 }
 
 static inline bool
-nest_turn(struct p *pp)
+newborn_turn(struct p *pp)
 {
 	uint64_t now = cpu_cycles();
 
-	if (now - pp->fair.newborn_at < NEST_TURN_FEW_US * cpu_cycles_few_us())
+	if (now - pp->fair.newborn_at < NEWBORN_TURN_FEW_US * cpu_cycles_few_us())
 		return false;
 	pp->fair.newborn_at = now;
 	return true;
 }
 
 /*
- * Many in a row from runnext and the nest: now the ring's oldest, or, every
+ * Many in a row from runnext and the deque: now the ring's oldest, or, every
  * other time if that is short, a newborn; and now and then the oldest of
  * these. Seldom, since it stands for a large part of a tree of goroutines, and
  * each such part that is begun is a chain of stacks more.
  */
 static inline struct g *
-pick_oldest(struct p *pp)
+next_oldest(struct p *pp)
 {
 	uint32_t turn = ++pp->fair.line_turns;
 	struct g *gp = NULL;
 
 	fair_chain(&pp->fair);
 	/* By count, too: with slow goroutines its time has always come. */
-	if (turn % 4 == 0 && nest_len(&pp->q.nest) && nest_turn(pp))
-		gp = nest_take(&pp->q.nest);
+	if (turn % 4 == 0 && deque_len(&pp->q.deque) && newborn_turn(pp))
+		gp = deque_steal(&pp->q.deque);
 	if (!gp && (turn % 2 || runq_len(&pp->q) > RUNQ_LONG))
 		gp = runq_get(&pp->q);
 	/* Some that keep waking each other must not keep out a newborn. */
 	if (!gp)
-		gp = nest_pop(&pp->q.nest);
+		gp = deque_pop(&pp->q.deque);
 	if (!gp)
 		gp = runq_get(&pp->q);
 	return gp ? gp : runq_take_next(&pp->q);
@@ -122,13 +122,13 @@ pick_oldest(struct p *pp)
  * 64, spawners that yield say, would pile up there.
  */
 static always_inline struct g *
-pick_queued(struct p *pp)
+next_queued(struct p *pp)
 {
 	struct g *gp;
 
 	if (unlikely(pp->fair.picks >= NEXT_RUN_MAX)) {
 		if (!fair_goes_on(&pp->fair))
-			return pick_oldest(pp);
+			return next_oldest(pp);
 		pp->fair.picks /= 2;
 	}
 	gp = runq_take_next(&pp->q);
@@ -136,7 +136,7 @@ pick_queued(struct p *pp)
 		pp->fair.picks += NEXT_RUN_STEP;
 		return gp;
 	}
-	gp = nest_pop(&pp->q.nest);
+	gp = deque_pop(&pp->q.deque);
 	if (gp) {
 		pp->fair.picks += 1 + runq_len(&pp->q) / 2;
 		return gp;
@@ -152,19 +152,19 @@ pick_queued(struct p *pp)
 static always_inline struct g *
 next_local(struct p *pp)
 {
-	if (unlikely(stop_asked() || alarm_due(pp) || due(pp)))
+	if (unlikely(stop_requested() || expire_due(pp) || due(pp)))
 		return NULL;
-	if (unlikely(fair_turn(pp))) {
-		if (pp->solo)
+	if (unlikely(next_global_turn(pp))) {
+		if (pp->has_pinned_m)
 			return NULL;	/* always its turn: see m_acquire */
-		if (++pp->fair.global_turns % ROAM_EVERY == 0 || roam_late(pp))
-			pp->roam = true;
-		if (pp->look || pp->roam || globq_len(&sched.globq) ||
+		if (++pp->fair.global_turns % STEAL_FIRST_EVERY == 0 || steal_first_due(pp))
+			pp->steal_first = true;
+		if (pp->poll_first || pp->steal_first || globq_len(&sched.globq) ||
 		    netpoll_due())
 			return NULL;	/* g0 takes it from there */
-		fair_done(pp);
+		next_global_done(pp);
 	}
-	return pick_queued(pp);
+	return next_queued(pp);
 }
 
 /* ---- next.c ---- */
@@ -173,6 +173,6 @@ next_local(struct p *pp)
  * The next goroutine for this M, which sleeps until there is one. On g0, with
  * a P on entry and on return, maybe another one. NULL: the M shall end.
  */
-struct g *next_find(struct m *mp);
+struct g *next_runnable(struct m *mp);
 
 #endif

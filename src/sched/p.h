@@ -39,7 +39,7 @@ struct pstats {
 };
 
 /* What the monitor noticed when it last looked at a P. See monitor.c. */
-struct plook {
+struct p_snapshot {
 	struct m *mp;		/* who had it */
 	uint64_t tick, calls;	/* how often that switched, and called */
 	int64_t since;		/* it has run the same goroutine */
@@ -64,7 +64,7 @@ struct p {
 	APTR(struct m) mp;
 
 	/* the monitor */
-	struct plook watch;
+	struct p_snapshot snapshot;
 
 	/* whose turn it is: see there */
 	struct fairness fair cache_aligned;
@@ -72,23 +72,23 @@ struct p {
 	/* the M that has it */
 	uint64_t spawn_at;	/* stats.switches at the last spawn */
 	uint32_t spawn_run;	/* spawns since the last switch */
-	uint32_t alone;		/* yields that found nobody else */
-	uint32_t alarms_run;	/* times timers came before them: next.c */
-	uint32_t looks_run;	/* ... and those from the network */
-	bool roam;		/* look at other Ps before own queue */
-	bool look;		/* ... and at the network: netpoll_hurry */
-	bool solo;		/* its M is pinned: never switch directly */
-	uint64_t looked;	/* at the clock, in cycles */
+	uint32_t lone_yields;		/* yields that found nobody else */
+	uint32_t timers_in_row;	/* times timers came before them: next.c */
+	uint32_t polls_in_row;	/* ... and those from the network */
+	bool steal_first;		/* look at other Ps before own queue */
+	bool poll_first;		/* ... and at the network: netpoll_poll_soon */
+	bool has_pinned_m;		/* its M is pinned: never switch directly */
+	uint64_t clock_read_at;	/* at the clock, in cycles */
 	struct rand rand;
 	struct gcache gs;
 	struct stack_cache stacks;
 	struct pstats stats;
 
 	/* thieves, atomic: stats.switches when one last looked */
-	a64 watched cache_aligned;
+	a64 thief_saw cache_aligned;
 
 	struct runq q;		/* see there */
-	struct timers timers;	/* see there */
+	struct timer_heap timers;	/* see there */
 } cache_aligned;
 
 #endif

@@ -6,13 +6,13 @@
  * one at hand, and else to g0, which searches. Its stack is in use until the
  * switch is done, so it is the context switched *to* that commits the leaving:
  * releases the lock, queues, or buries. Every place where a context goes on
- * therefore begins with arrive(). Before the commit only the own runnext and
+ * therefore begins with finish_switch(). Before the commit only the own runnext and
  * ring are consulted: a search with the lock of a parking goroutine held could
  * run into that lock.
  */
 #include "sched.h"
 
-#include "ending.h"
+#include "exit_hook.h"
 #include "fatal.h"
 #include "fork.h"
 #include "hard.h"
@@ -62,13 +62,13 @@ put_last(struct p *pp, struct g *gp)
 		put_overflow(pp, gp);
 }
 
-/* The nest cannot grow. */
+/* The deque cannot grow. */
 static cold void
-nest_overflow(struct p *pp, struct g *gp)
+deque_overflow(struct p *pp, struct g *gp)
 {
 	struct glist l = {0};
 
-	runq_halve_nest(&pp->q, &l);
+	runq_halve_deque(&pp->q, &l);
 	overflow(pp, &l, gp);
 }
 
@@ -91,7 +91,7 @@ put_global(struct g *gp)
 	lock_take(&sched.lock);
 	globq_put_one(&sched.globq, gp);
 	lock_drop(&sched.lock);
-	sysmon_hint();
+	monitor_hint();
 }
 
 void
@@ -99,8 +99,8 @@ sched_submit(struct p *pp, struct g *gp)
 {
 	if (unlikely(!pp))
 		put_global(gp);
-	else if (unlikely(!nest_push(&pp->q.nest, gp)))
-		nest_overflow(pp, gp);
+	else if (unlikely(!deque_push(&pp->q.deque, gp)))
+		deque_overflow(pp, gp);
 	idle_wake();
 }
 
@@ -148,7 +148,7 @@ ready_many(struct p *pp, struct glist *l)
 	if (pp)
 		pp->fair.global_at = 0;	/* soon, here too */
 	else
-		sysmon_hint();
+		monitor_hint();
 }
 
 /*
@@ -186,13 +186,13 @@ sched_ready_urgent(struct glist *l)
 	globq_put_urgent(&sched.globq, l);
 	lock_drop(&sched.lock);
 	idle_wake();
-	sysmon_hint();
+	monitor_hint();
 }
 
 /* ---- switching ---- */
 
 noreturn static cold void
-die_of_overflow(struct g *gp)
+fatal_overflow(struct g *gp)
 {
 	fatal("goroutine %ld \"%s\" (%s) overflowed its stack of %zu bytes "
 	    "(found when it was left)", (long)g_id(gp), g_name(gp),
@@ -201,22 +201,22 @@ die_of_overflow(struct g *gp)
 
 /* The same without a P. */
 static cold void
-bury_loose(struct g *gp)
+reap_detached(struct g *gp)
 {
 	stack_put_any(g_stack(gp));
 	a_store_relaxed(&gp->stack, NULL);
 	g_set(gp, G_RUNNING, G_DEAD);
 	g_free_any(gp);
-	a_add_acqrel(&sched.any.ended, 1);	/* pairs with spawn_count */
+	a_add_acqrel(&sched.no_p_stats.ended, 1);	/* pairs with spawn_count */
 }
 
 /* Its goroutine is gone and nobody runs on its stack. */
 static noinline void
-bury(struct p *pp, struct g *gp)
+reap(struct p *pp, struct g *gp)
 {
 	san_end(&gp->san);
 	if (unlikely(!pp)) {
-		bury_loose(gp);
+		reap_detached(gp);
 		return;
 	}
 	stack_put(&pp->stacks, g_stack(gp));
@@ -249,23 +249,23 @@ commit_park(struct m *mp, struct g *gp)
  * its front and those of this P by turns, or neither could starve the other.
  */
 static void
-let_others(struct p *pp)
+alternate_sources(struct p *pp)
 {
-	pp->fair.flip = !pp->fair.flip;
-	if (pp->fair.flip || globq_urgent(&sched.globq))
+	pp->fair.global_first = !pp->fair.global_first;
+	if (pp->fair.global_first || globq_urgent(&sched.globq))
 		pp->fair.global_at = 0;
 	else
-		fair_done(pp);
+		next_global_done(pp);
 }
 
 /* It is sent back, or has no P to be queued at. */
 static noinline void
-commit_back(struct m *mp, struct g *gp)
+commit_yield_global(struct m *mp, struct g *gp)
 {
 	g_set(gp, G_RUNNING, G_RUNNABLE);
 	put_global(gp);
 	if (m_p(mp))
-		let_others(m_p(mp));
+		alternate_sources(m_p(mp));
 	idle_wake();
 }
 
@@ -274,16 +274,16 @@ commit_back(struct m *mp, struct g *gp)
  * goroutine that left asked for. Inside, mostly with a P.
  */
 static always_inline void
-arrive(struct m *mp, struct san *me)
+finish_switch(struct m *mp, struct san *me)
 {
-	struct g *gp = a_load_relaxed(&mp->left);
+	struct g *gp = a_load_relaxed(&mp->prev_g);
 
-	san_after(me, mp->left_san);
+	san_after(me, mp->prev_san);
 	if (!gp)
 		return;
-	a_store_rel(&mp->left, NULL);	/* pairs with on_stack */
+	a_store_rel(&mp->prev_g, NULL);	/* pairs with on_stack */
 	if (unlikely(gp->canary) && !stack_intact(g_stack(gp)))
-		die_of_overflow(gp);
+		fatal_overflow(gp);
 	if (mp->after == AFTER_YIELD && likely(m_p(mp))) {
 		g_set(gp, G_RUNNING, G_RUNNABLE);
 		put_last(m_p(mp), gp);
@@ -295,14 +295,14 @@ arrive(struct m *mp, struct san *me)
 	} else if (mp->after == AFTER_PARK) {
 		commit_park(mp, gp);
 	} else if (mp->after <= AFTER_PREEMPT) {
-		commit_back(mp, gp);
+		commit_yield_global(mp, gp);
 	} else {
-		bury(m_p(mp), gp);
+		reap(m_p(mp), gp);
 	}
 }
 
 noreturn static cold void
-die_of_memory(struct g *gp)
+fatal_no_memory(struct g *gp)
 {
 	fatal("out of memory: no stack of %zu bytes for goroutine %ld \"%s\" "
 	    "(%s), %ld goroutines exist",
@@ -331,7 +331,7 @@ static inline void
 make_current(struct m *mp, struct p *pp, struct g *gp)
 {
 	if (!g_stack(gp) && unlikely(!sched_give_stack(pp, gp)))
-		die_of_memory(gp);
+		fatal_no_memory(gp);
 	g_set(gp, G_RUNNABLE, G_RUNNING);
 	a_store_rel(&mp->curg, gp);	/* pairs with on_stack */
 	a_bump(&pp->stats.switches, 1);
@@ -342,18 +342,18 @@ make_current(struct m *mp, struct p *pp, struct g *gp)
  * when somebody resumes it, maybe on another M, inside: that M.
  */
 static always_inline struct m *
-leave(struct m *mp, struct g *gp, struct g *next, enum after after)
+switch_from(struct m *mp, struct g *gp, struct g *next, enum after after)
 {
 	struct frame *to = &mp->g0;
 	struct san *to_san = &mp->san;
-	struct carried own;
+	struct thread_state own;
 
-	a_store_relaxed(&mp->left, gp);
+	a_store_relaxed(&mp->prev_g, gp);
 	if (SAN_ON)
-		mp->left_san = &gp->san;
+		mp->prev_san = &gp->san;
 	mp->after = after;
 	if (next && unlikely(a_load_relaxed(&next->hold) != 0)) {
-		mp->hand = next;
+		mp->handoff_g = next;
 		next = NULL;
 	}
 	if (next) {
@@ -363,12 +363,12 @@ leave(struct m *mp, struct g *gp, struct g *next, enum after after)
 	} else {
 		a_store_rel(&mp->curg, NULL);	/* pairs with on_stack */
 	}
-	carry_save(&mp->carried, &own);
+	thread_state_save(&mp->thread_state, &own);
 	san_before(&gp->san, to_san, after == AFTER_EXIT);
 	frame_switch(&gp->frame, to);
 	mp = m_self();
-	carry_load(&mp->carried, &own);
-	arrive(mp, &gp->san);
+	thread_state_restore(&mp->thread_state, &own);
+	finish_switch(mp, &gp->san);
 	return mp;
 }
 
@@ -377,7 +377,7 @@ leave(struct m *mp, struct g *gp, struct g *next, enum after after)
  * call: by some three nanoseconds each.
  */
 static noinline struct g *
-pick_apart(struct p *pp)
+next_local_noinline(struct p *pp)
 {
 	return next_local(pp);
 }
@@ -393,11 +393,11 @@ park(struct m *mp, enum wait_reason reason, enum after after)
 	g_set(gp, G_RUNNING, G_WAITING);
 	if (likely(pp)) {
 		a_bump(&pp->stats.parks, 1);
-		next = pick_apart(pp);
+		next = next_local_noinline(pp);
 	} else {
-		a_add_relaxed(&sched.any.parks, 1);
+		a_add_relaxed(&sched.no_p_stats.parks, 1);
 	}
-	mp = leave(mp, gp, next, after);
+	mp = switch_from(mp, gp, next, after);
 	if (place_watched())
 		place_resumed(mp);
 	rt_leave_out(mp);
@@ -427,18 +427,18 @@ sched_park_drop(struct lock *l, enum wait_reason reason)
 
 /*
  * A goroutine yields and its P has nobody else. True if g0 shall look further:
- * a stop is asked for, the global queue has something, or it is time to roam.
+ * a stop is asked for, the global queue has something, or it is time to steal.
  */
 static noinline bool
-yield_from_alone(struct p *pp)
+yield_needs_search(struct p *pp)
 {
-	if (stop_asked() || alarm_due(pp) || due(pp))
+	if (stop_requested() || expire_due(pp) || due(pp))
 		return true;
-	if (pp->solo && !runq_empty(&pp->q))
+	if (pp->has_pinned_m && !runq_empty(&pp->q))
 		return true;
-	if (++pp->alone % FAIR_EVERY == 0)
-		pp->roam = true;
-	if (!pp->roam && !globq_len(&sched.globq))
+	if (++pp->lone_yields % GLOBAL_EVERY == 0)
+		pp->steal_first = true;
+	if (!pp->steal_first && !globq_len(&sched.globq))
 		return false;
 	pp->fair.global_at = 0;		/* not back to ourselves at once */
 	return true;
@@ -456,14 +456,14 @@ yield(struct m *mp)
 	if (likely(pp)) {
 		a_bump(&pp->stats.yields, 1);
 		next = next_local(pp);
-		if (unlikely(!next) && !yield_from_alone(pp)) {
+		if (unlikely(!next) && !yield_needs_search(pp)) {
 			rt_leave_out(mp);
 			return;		/* nobody else wants this P */
 		}
 	} else {
-		a_add_relaxed(&sched.any.yields, 1);
+		a_add_relaxed(&sched.no_p_stats.yields, 1);
 	}
-	mp = leave(mp, m_g(mp), next, AFTER_YIELD);
+	mp = switch_from(mp, m_g(mp), next, AFTER_YIELD);
 	if (place_watched())
 		place_yielded(mp, __builtin_return_address(0));
 	rt_leave_out(mp);
@@ -476,11 +476,11 @@ sched_yield_now(void)
 }
 
 void
-sched_step_back(void)
+sched_yield_global(void)
 {
 	struct m *mp = m_self();
 
-	leave(mp, m_g(mp), NULL, AFTER_PREEMPT);
+	switch_from(mp, m_g(mp), NULL, AFTER_PREEMPT);
 }
 
 public void
@@ -495,11 +495,11 @@ weft_yield(void)
 	yield(mp);
 }
 
-/* On the goroutine, outside. Its endings have run. */
+/* On the goroutine, outside. Its exit hooks have run. */
 noreturn static void
 exit_to(struct m *mp, struct g *gp, struct g *next)
 {
-	leave(mp, gp, next, AFTER_EXIT);
+	switch_from(mp, gp, next, AFTER_EXIT);
 	fatal("a goroutine that ended was resumed");
 }
 
@@ -509,7 +509,7 @@ sched_exit(void)
 	struct m *mp = m_self();
 
 	rt_enter(mp);
-	mp->ends = pin_end(mp, m_g(mp));
+	mp->exits = pin_end(mp, m_g(mp));
 	exit_to(mp, m_g(mp), m_p(mp) ? next_local(m_p(mp)) : NULL);
 }
 
@@ -537,7 +537,7 @@ exit_into_next(void)
 	    next->fenv || gp->fenv || next->stack_class != gp->stack_class)
 		exit_to(mp, gp, next);
 	if (unlikely(gp->canary) && !stack_intact(g_stack(gp)))
-		die_of_overflow(gp);
+		fatal_overflow(gp);
 	a_store_relaxed(&next->stack, g_stack(gp));
 	next->canary = gp->canary;
 	next->frame.fpctl = 0;
@@ -556,15 +556,15 @@ goroutine_main(struct frame *f)
 	struct g *gp = container_of(f, struct g, frame);
 	struct m *mp = m_self();
 
-	carry_fresh(&mp->carried);
-	arrive(mp, &gp->san);
+	thread_state_reset(&mp->thread_state);
+	finish_switch(mp, &gp->san);
 	for (;;) {
 		if (place_watched())
 			place_begun(m_self(), gp);
 		rt_leave_out(m_self());
 		args_call_kind(gp->captured, (void (*)(void))gp->fn, gp->args);
-		if (unlikely(gp->defers || gp->endings))
-			ending_run(gp);
+		if (unlikely(gp->defers || gp->exit_hooks))
+			exit_hook_run(gp);
 		if (unlikely(!m_self()))
 			fork_child_exit(0);
 		gp = exit_into_next();
@@ -576,18 +576,18 @@ sched_loop(struct m *mp)
 {
 	struct g *gp;
 
-	while ((gp = next_find(mp))) {
+	while ((gp = next_runnable(mp))) {
 		if (mp->spinning)
 			idle_stop_spinning(mp);
 		if (unlikely(a_load_relaxed(&gp->hold) != 0) &&
-		    !hold_resolve(mp, gp))
+		    !pin_resolve_hold(mp, gp))
 			continue;
 		make_current(mp, m_p(mp), gp);
 		a_store_relaxed(&mp->unmovable, false);
-		a_store_relaxed(&mp->left, NULL);
-		mp->left_san = &mp->san;
+		a_store_relaxed(&mp->prev_g, NULL);
+		mp->prev_san = &mp->san;
 		san_before(&mp->san, &gp->san, false);
 		frame_switch(&mp->g0, &gp->frame);
-		arrive(mp, &mp->san);
+		finish_switch(mp, &mp->san);
 	}
 }

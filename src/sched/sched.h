@@ -59,17 +59,17 @@ struct sched {
 	uint32_t stop_wait;		/* Ps still to stop */
 	uint64_t idle_gen;		/* times a P left the idle list */
 	/* atomic; written under lock: Ms that run a goroutine without a P, by
-	 * enum off; OFF_NOT: all of them */
-	a32 n_off[OFF_LOOSE + 1];
+	 * enum detached; DETACHED_NOT: all of them */
+	a32 n_detached[DETACHED_RUNNING + 1];
 	a32 n_paused;			/* atomic; the same: see pause.c */
 	/* any thread, atomic: goroutines that are bound to their M */
 	a32 n_bound;
-	a32 starved;			/* a P has work, and no thread was to
+	a32 no_thread;			/* a P has work, and no thread was to
 					 * be had: the monitor tries again */
 	bool main_exited;		/* by weft_exit */
 
 	/* changed with the world stopped, read by who has a P */
-	struct order_table order;
+	struct steal_order_table steal_order;
 
 	/* any thread, atomic: filled from the front, never emptied */
 	APTR(struct p) allp[PROCS_MAX];
@@ -85,8 +85,8 @@ struct sched {
 
 	struct note stop_note;
 	struct note run_note;		/* the thread in weft_run sleeps: woken
-					 * at the end, poked by m_want */
-	struct pstats any;		/* of who has no P: added atomically */
+					 * at the end, poked by m_request */
+	struct pstats no_p_stats;		/* of who has no P: added atomically */
 };
 
 extern struct sched sched;
@@ -152,7 +152,7 @@ bool sched_give_stack(struct p *pp, struct g *gp);
 /* Lets others run. On a goroutine. */
 void sched_yield_now(void);
 /* The same, behind everybody else's. Inside; returns inside. */
-void sched_step_back(void);
+void sched_yield_global(void);
 
 /* Ends the calling goroutine, whose deferred calls have run. */
 noreturn void sched_exit(void);

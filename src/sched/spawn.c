@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ending.h"
+#include "exit_hook.h"
 #include "fatal.h"
 #include "fork.h"
 #include "hard.h"
@@ -40,7 +40,7 @@ runs_ahead(struct p *pp)
 		pp->spawn_run = 0;
 	}
 	return ++pp->spawn_run > SPAWN_RUN &&
-	    nest_len(&pp->q.nest) >= SPAWN_AHEAD;
+	    deque_len(&pp->q.deque) >= SPAWN_AHEAD;
 }
 
 /*
@@ -91,7 +91,7 @@ count(struct p *pp)
 	if (pp)
 		a_bump(&pp->stats.spawned, 1);
 	else
-		a_add_relaxed(&sched.any.spawned, 1);
+		a_add_relaxed(&sched.no_p_stats.spawned, 1);
 }
 
 struct g *
@@ -140,10 +140,10 @@ prepare(const weft_opt *opt, const weft_site *site, void (*fn)(void *),
 	if (opt && opt->stack && (class = stack_class(opt->stack)) < 0)
 		return -EINVAL;
 	checkpoint();
-	if (carry_news())
-		carry_look();
+	if (thread_state_list_changed())
+		thread_state_find_cxx();
 	if (opt && unlikely(opt->readable_) &&
-	    (err = when_claim(opt->readable_ - 1)) != 0)
+	    (err = readable_claim(opt->readable_ - 1)) != 0)
 		return err;
 	*mp = m_self();
 	if (likely(*mp))
@@ -153,7 +153,7 @@ prepare(const weft_opt *opt, const weft_site *site, void (*fn)(void *),
 		if (*mp)
 			rt_leave_out(*mp);
 		if (opt && opt->readable_)
-			when_drop(opt->readable_ - 1);
+			readable_drop(opt->readable_ - 1);
 		return -ENOMEM;
 	}
 	if (opt && opt->name)
@@ -164,13 +164,13 @@ prepare(const weft_opt *opt, const weft_site *site, void (*fn)(void *),
 
 /* The same for one that begins when a descriptor is readable. */
 static cold void
-publish_when(struct m *mp, struct g *gp, int fd)
+publish_readable(struct m *mp, struct g *gp, int fd)
 {
 	a_store_relaxed(&gp->reason, WAIT_READ);
 	g_set(gp, G_DEAD, G_WAITING);
 	if (mp)
 		rt_leave_out(mp);
-	when_attach(fd, gp);
+	readable_attach(fd, gp);
 }
 
 /*
@@ -185,7 +185,7 @@ publish(struct m *mp, struct g *gp, int when)
 
 	count(pp);
 	if (unlikely(when)) {
-		publish_when(mp, gp, when - 1);
+		publish_readable(mp, gp, when - 1);
 		return id;
 	}
 	g_set(gp, G_DEAD, G_RUNNABLE);
@@ -218,8 +218,8 @@ weft_go_begin_(const weft_opt *opt, const weft_site *site, void (*fn)(void),
 	 * inside nobody preempts it: what follows is the thread's.
 	 */
 	me = self();
-	me->born = gp;
-	me->when = opt->readable_;
+	me->spawning = gp;
+	me->spawn_readable = opt->readable_;
 	me->args = gp->args;
 	return 0;
 }
@@ -229,7 +229,7 @@ weft_go_end_(void)
 {
 	struct self *me = self();
 
-	return publish(me->mp, me->born, me->when);
+	return publish(me->mp, me->spawning, me->spawn_readable);
 }
 
 public int64_t
@@ -263,7 +263,7 @@ weft_exit(void)
 
 	if (!gp)
 		fatal("weft_exit: not on a goroutine");
-	ending_run(gp);
+	exit_hook_run(gp);
 	if (!m_self())
 		fork_child_exit(0);
 	if (gp->main) {
@@ -298,12 +298,12 @@ weft_self_name(void)
 int64_t
 spawn_count(void)
 {
-	/* pairs with bury_loose */
-	uint64_t ended = a_load_acq(&sched.any.ended), spawned;
+	/* pairs with reap_detached */
+	uint64_t ended = a_load_acq(&sched.no_p_stats.ended), spawned;
 
 	for (uint32_t i = 0; i < PROCS_MAX && p_at(i); i++)
 		ended += a_load_acq(&p_at(i)->stats.ended);
-	spawned = a_load_relaxed(&sched.any.spawned);
+	spawned = a_load_relaxed(&sched.no_p_stats.spawned);
 	for (uint32_t i = 0; i < PROCS_MAX && p_at(i); i++)
 		spawned += a_load_relaxed(&p_at(i)->stats.spawned);
 	return (int64_t)(spawned - ended);

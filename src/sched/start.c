@@ -13,7 +13,7 @@
 
 #include "cpu.h"
 #include "desc.h"
-#include "ending.h"
+#include "exit_hook.h"
 #include "expire.h"
 #include "fatal.h"
 #include "fork.h"
@@ -29,7 +29,7 @@
 
 enum {
 	MAIN_STACK_BYTES = (8 << 20) - STACK_EXTRA_BYTES,
-	LOOSE_MIN = 64
+	DETACHED_MIN = 64
 };
 
 /*
@@ -56,7 +56,7 @@ sched_forked(void)
 {
 	if (a_load_relaxed(&phase) != DOWN)
 		a_store_relaxed(&phase, ENDED);
-	sysmon_forked();
+	monitor_forked();
 }
 
 bool
@@ -76,7 +76,7 @@ main_goroutine(void *arg)
 	/* pairs with sched_is_up: who sees it sees a scheduler */
 	a_store_rel(&phase, UP);
 	job->result = job->fn(job->argc, job->argv);
-	ending_run(gp);
+	exit_hook_run(gp);
 	if (!m_self())
 		fork_child_exit(job->result);
 	/* sc: pairs with sched_is_up, asked after on_end was set, or under
@@ -132,8 +132,8 @@ configure_preempt(const weft_config *c, struct settings *out)
 	int64_t migrate = 0, most = 4 * (int64_t)out->procs;
 	int64_t pause = c->pause;
 
-	if (most < LOOSE_MIN)
-		most = LOOSE_MIN;
+	if (most < DETACHED_MIN)
+		most = DETACHED_MIN;
 	if (!setting(&sig, "WEFT_PREEMPT_SIGNAL", SIGURG, -1, SIGRTMAX) ||
 	    !setting(&loose, "WEFT_MAX_LOOSE", most, -1, INT32_MAX) ||
 	    !setting(&slice, "WEFT_SLICE_US", 0, 0, 1000000) ||
@@ -188,7 +188,7 @@ start_watch(const struct settings *set)
 		sched.sigmask &= ~os_sigbit(set->signal);
 	if (!err)
 		err = fork_init();
-	return err ? err : sysmon_start(set->slice_us);
+	return err ? err : monitor_start(set->slice_us);
 }
 
 /* Everything but goroutines. 0 or -errno. */
@@ -212,7 +212,7 @@ boot(const weft_config *config)
 		return err;
 	world_resize(set.procs);
 	os_on_fault(on_fault);
-	carry_look();
+	thread_state_find_cxx();
 	return start_watch(&set);
 }
 
@@ -241,7 +241,7 @@ unstart_main(struct p *pp)
 		pp->state = P_STOPPED;
 	while ((pp = p_idle_get()));
 	lock_drop(&sched.lock);
-	a_add_relaxed(&sched.any.spawned, -1);
+	a_add_relaxed(&sched.no_p_stats.spawned, -1);
 	g_set(gp, G_RUNNABLE, G_DEAD);
 	free_main(gp);
 }
@@ -266,13 +266,13 @@ start_main(struct job *job)
 	}
 	gp->main = true;
 	g_set(gp, G_DEAD, G_RUNNABLE);
-	a_add_relaxed(&sched.any.spawned, 1);
+	a_add_relaxed(&sched.no_p_stats.spawned, 1);
 	pp = world_boot(gp);
 	err = m_make_first(pp);
 	if (err)
 		unstart_main(pp);
 	else
-		alarm_announce(alarm_next());	/* of timers set before */
+		expire_notify(expire_next());	/* of timers set before */
 	return err;
 }
 
@@ -300,7 +300,7 @@ run(const weft_config *config, struct job *job)
 		a_store_rel(&phase, DOWN);	/* pairs with the next try */
 	else
 		while (note_wait(&sched.run_note, FOREVER) == NOTE_POKED)
-			m_make_wanted();
+			m_make_requested();
 	return err;
 }
 

@@ -11,20 +11,20 @@
 
 #include "rand.h"
 
-enum { ORDER_STRIDES = 64 };
+enum { STEAL_ORDER_STRIDES = 64 };
 
-struct order_table {
+struct steal_order_table {
 	uint32_t count;
 	uint32_t n_strides;
-	uint32_t stride[ORDER_STRIDES];	/* coprime to count */
+	uint32_t stride[STEAL_ORDER_STRIDES];	/* coprime to count */
 };
 
-struct order {
+struct steal_order {
 	uint32_t pos, stride, left, count;
 };
 
 static inline uint32_t
-order_gcd(uint32_t a, uint32_t b)
+steal_order_gcd(uint32_t a, uint32_t b)
 {
 	while (b) {
 		uint32_t t = a % b;
@@ -37,19 +37,19 @@ order_gcd(uint32_t a, uint32_t b)
 
 /* Up to 64 strides: enough variety, and a bounded table. */
 static inline void
-order_init(struct order_table *t, uint32_t count)
+steal_order_init(struct steal_order_table *t, uint32_t count)
 {
 	t->count = count;
 	t->n_strides = 0;
-	for (uint32_t i = 1; i <= count && t->n_strides < ORDER_STRIDES; i++)
-		if (order_gcd(i, count) == 1)
+	for (uint32_t i = 1; i <= count && t->n_strides < STEAL_ORDER_STRIDES; i++)
+		if (steal_order_gcd(i, count) == 1)
 			t->stride[t->n_strides++] = i;
 }
 
-static inline struct order
-order_start(const struct order_table *t, uint32_t random)
+static inline struct steal_order
+steal_order_start(const struct steal_order_table *t, uint32_t random)
 {
-	return (struct order) {
+	return (struct steal_order) {
 		.pos = random % t->count,
 		.stride = t->stride[random / t->count % t->n_strides],
 		.left = t->count,
@@ -59,13 +59,13 @@ order_start(const struct order_table *t, uint32_t random)
 
 /* False when all were visited; else o->pos is the next. */
 static inline int
-order_more(const struct order *o)
+steal_order_more(const struct steal_order *o)
 {
 	return o->left > 0;
 }
 
 static inline void
-order_next(struct order *o)
+steal_order_next(struct steal_order *o)
 {
 	o->left--;
 	o->pos = (o->pos + o->stride) % o->count;

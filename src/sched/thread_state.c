@@ -8,27 +8,27 @@
 extern int *__errno_location(void) __attribute__((__weak__));
 extern struct cxx_state *__cxa_get_globals(void) __attribute__((__weak__));
 
-carry_source carry_cxx;
+thread_state_cxx_fn thread_state_cxx;
 
 /*
  * A static glibc has it only in programs that refer to it strongly. Then
  * nobody can have looked at errno, but by way of us.
  */
 void
-carry_find(struct carried_at *at)
+thread_state_locate(struct thread_state_at *at)
 {
-	static int nobody_looks;
+	static int no_errno;
 
-	at->error = __errno_location ? __errno_location() : &nobody_looks;
+	at->error = __errno_location ? __errno_location() : &no_errno;
 	at->cxx = NULL;
-	if (carry_has_cxx())
-		carry_ask(at);
+	if (thread_state_has_cxx())
+		thread_state_locate_cxx(at);
 }
 
 void
-carry_ask(struct carried_at *at)
+thread_state_locate_cxx(struct thread_state_at *at)
 {
-	cxx_globals *globals = a_load_acq(&carry_cxx); /* pairs with found */
+	cxx_globals *globals = a_load_acq(&thread_state_cxx); /* pairs with found */
 
 	at->cxx = globals();
 }
@@ -37,41 +37,41 @@ carry_ask(struct carried_at *at)
 static void
 found(cxx_globals *globals)
 {
-	/* pairs with carry_ask: the library is ready for all */
+	/* pairs with thread_state_locate_cxx: the library is ready for all */
 	if (globals)
-		a_cas_acqrel(&carry_cxx, NULL, globals);
+		a_cas_acqrel(&thread_state_cxx, NULL, globals);
 }
 
 void
-carry_look(void)
+thread_state_find_cxx(void)
 {
-	struct carried_at at;
+	struct thread_state_at at;
 	int error;
 
-	if (carry_has_cxx())
+	if (thread_state_has_cxx())
 		return;
 	if (__cxa_get_globals) {
 		found(__cxa_get_globals);
 		return;
 	}
-	carry_find(&at);
+	thread_state_locate(&at);
 	error = *at.error;
 	found((cxx_globals *)cxx_find());
-	carry_find(&at);
+	thread_state_locate(&at);
 	*at.error = error;
 }
 
 public void
 weft_cxx_loaded(void)
 {
-	carry_look();
+	thread_state_find_cxx();
 }
 
 /* A constructor of a library, or of the program, which includes weft.h. */
 public void
 weft_cxx_(void *(*globals)(void))
 {
-	if (carry_has_cxx())
+	if (thread_state_has_cxx())
 		return;
 	if ((void *)globals != (void *)__cxa_get_globals)
 		cxx_keep((void *)globals);

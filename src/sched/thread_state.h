@@ -9,7 +9,7 @@
  * from us; and the audit, which refuses programs that refer to errno's address
  * by themselves, can tell our reference from theirs.
  *
- * A program in C may load C++ later. Then it becomes known (carry_look, or the
+ * A program in C may load C++ later. Then it becomes known (thread_state_find_cxx, or the
  * library says so: weft_cxx_), before its code runs, and from then on every M
  * asks for its own state when it first needs it. A goroutine that left before
  * that has no state: none can have been made.
@@ -29,75 +29,75 @@ struct cxx_state {
 typedef struct cxx_state *cxx_globals(void);
 
 /* Where this thread has them. */
-struct carried_at {
+struct thread_state_at {
 	int *error;
 	struct cxx_state *cxx;	/* NULL: not asked for yet */
 };
 
-struct carried {
+struct thread_state {
 	int error;
 	bool with_cxx;
 	struct cxx_state cxx;	/* if so */
 };
 
 /* The function that tells a thread's; NULL: no C++ here. Set once. */
-typedef APTR(cxx_globals) carry_source;
-extern carry_source carry_cxx;
+typedef APTR(cxx_globals) thread_state_cxx_fn;
+extern thread_state_cxx_fn thread_state_cxx;
 
 /* Once on each thread. */
-void carry_find(struct carried_at *at);
+void thread_state_locate(struct thread_state_at *at);
 /* C++ has been found since: the thread asks for its own. */
-void carry_ask(struct carried_at *at);
+void thread_state_locate_cxx(struct thread_state_at *at);
 
 /* Looks for C++ again. No lock held, outside: see cxx.h. */
-cold void carry_look(void);
+cold void thread_state_find_cxx(void);
 
-/* As cxx_news: carry_look may find something. */
+/* As cxx_list_changed: thread_state_find_cxx may find something. */
 static always_inline bool
-carry_news(void)
+thread_state_list_changed(void)
 {
-	return !a_load_relaxed(&carry_cxx) && unlikely(cxx_news());
+	return !a_load_relaxed(&thread_state_cxx) && unlikely(cxx_list_changed());
 }
 
 static always_inline bool
-carry_has_cxx(void)
+thread_state_has_cxx(void)
 {
 	/* An M that is given a goroutine sees what was seen when that left. */
-	return unlikely(a_load_relaxed(&carry_cxx) != NULL);
+	return unlikely(a_load_relaxed(&thread_state_cxx) != NULL);
 }
 
 static always_inline struct cxx_state *
-carry_at(struct carried_at *at)
+thread_state_cxx_ptr(struct thread_state_at *at)
 {
 	if (unlikely(!at->cxx))
-		carry_ask(at);
+		thread_state_locate_cxx(at);
 	return at->cxx;
 }
 
 static always_inline void
-carry_save(struct carried_at *at, struct carried *c)
+thread_state_save(struct thread_state_at *at, struct thread_state *c)
 {
 	c->error = *at->error;
-	c->with_cxx = carry_has_cxx();
+	c->with_cxx = thread_state_has_cxx();
 	if (c->with_cxx)
-		c->cxx = *carry_at(at);
+		c->cxx = *thread_state_cxx_ptr(at);
 }
 
 static always_inline void
-carry_load(struct carried_at *at, const struct carried *c)
+thread_state_restore(struct thread_state_at *at, const struct thread_state *c)
 {
 	*at->error = c->error;
-	if (carry_has_cxx())
-		*carry_at(at) = c->with_cxx ? c->cxx :
+	if (thread_state_has_cxx())
+		*thread_state_cxx_ptr(at) = c->with_cxx ? c->cxx :
 		    (struct cxx_state){ NULL, 0 };
 }
 
 /* For a goroutine that begins. */
 static always_inline void
-carry_fresh(struct carried_at *at)
+thread_state_reset(struct thread_state_at *at)
 {
-	if (carry_has_cxx())
-		*carry_at(at) = (struct cxx_state){ NULL, 0 };
+	if (thread_state_has_cxx())
+		*thread_state_cxx_ptr(at) = (struct cxx_state){ NULL, 0 };
 }
 
 #endif

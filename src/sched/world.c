@@ -4,7 +4,7 @@
  *
  * world_stop sets sched.stopping and takes all idle Ps; each M that has a P
  * sees the flag at its next call into the scheduler and gives the P up
- * (world_rest). The last one wakes the stopper. Goroutines that were running
+ * (world_park). The last one wakes the stopper. Goroutines that were running
  * are on their P's own ring then, so nothing moves by stopping alone.
  *
  * A spinner that stops for this uncounts itself without looking for work: so
@@ -50,7 +50,7 @@ world_stopped(struct p *pp)
 
 /* sched.lock held: asks everybody to stop. True if some are still to. */
 static bool
-ask(struct m *mp)
+request_stop(struct m *mp)
 {
 	struct p *pp;
 
@@ -74,10 +74,10 @@ world_stop(void)
 
 	lock_take(&sched.lock);
 	if (!ended())
-		wait = ask(mp);
+		wait = request_stop(mp);
 	lock_drop(&sched.lock);
 	if (wait) {
-		sysmon_hint();
+		monitor_hint();
 		note_sleep(&sched.stop_note, FOREVER);
 	}
 	return !ended();
@@ -100,7 +100,7 @@ world_end(void)
 
 /* On g0 with a P and a stop asked for. False if the M shall end. */
 bool
-world_rest(struct m *mp)
+world_park(struct m *mp)
 {
 	bool last = false;
 
@@ -142,7 +142,7 @@ world_make_ps(uint32_t procs)
 		pp->id = i;
 		pp->state = P_DEAD;
 		rand_seed(&pp->rand, sched.seed + i);
-		pp->timers = (struct timers)TIMERS_INIT;
+		pp->timers = (struct timer_heap)TIMER_HEAP_INIT;
 		/* pairs with p_at */
 		a_store_rel(&sched.allp[i], pp);
 	}
@@ -169,7 +169,7 @@ world_resize(uint32_t procs)
 	uint32_t old = a_load_relaxed(&sched.procs);
 
 	for (uint32_t i = procs; i < old; i++)
-		timers_move(&p_at(i)->timers, &p_at(0)->timers);
+		timer_heap_move(&p_at(i)->timers, &p_at(0)->timers);
 	lock_take(&sched.lock);
 	for (uint32_t i = old; i < procs; i++)
 		p_at(i)->state = P_STOPPED;
@@ -181,9 +181,9 @@ world_resize(uint32_t procs)
 	}
 	for (uint32_t i = procs; i < old; i++)
 		retire(p_at(i));
-	/* sc: pairs with work_anywhere of who has no P */
+	/* sc: pairs with idle_any_work of who has no P */
 	a_store_sc(&sched.procs, procs);
-	order_init(&sched.order, procs);
+	steal_order_init(&sched.steal_order, procs);
 	lock_drop(&sched.lock);
 }
 
@@ -227,7 +227,7 @@ world_no_thread(struct p *pp)
 		p_idle_put(pp);
 		look = !list_empty(&sched.idle_m);
 		if (!look)
-			idle_starved();
+			idle_want_thread();
 	}
 	lock_drop(&sched.lock);
 	if (last)
@@ -279,6 +279,6 @@ world_start(void)
 	}
 	m_idle_trim();
 	idle_wake_if_work();
-	alarm_announce(alarm_next());
-	alarm_want_watcher();
+	expire_notify(expire_next());
+	expire_need_watcher();
 }

@@ -26,7 +26,7 @@ void world_resize(uint32_t procs);
 /* Makes sure that so many P records exist. 0 or -ENOMEM. One at a time. */
 int world_make_ps(uint32_t procs);
 /* On g0, with a P, sched.stopping seen: gives the P up and sleeps. */
-bool world_rest(struct m *mp);
+bool world_park(struct m *mp);
 /* P pp has work and no thread is to be had for it: others take the work. */
 void world_no_thread(struct p *pp);
 

@@ -23,7 +23,7 @@
  *
  * A select that ended in another way, in another case or by its deadline,
  * comes back to this channel once more, to leave its queue; it does not wait
- * any more, so the last owner may release the channel before. `pins` counts
+ * any more, so the last owner may release the channel before. `select_refs` counts
  * the places of selects in the queues, from the moment they are taken until
  * they are claimed here or the select has come back. (Not the length of the
  * queues: a sender or receiver takes those off them that it cannot claim.) If
@@ -87,12 +87,12 @@ weft_chan_retain(weft_chan *c)
 
 /* Lock held. Does anybody stand in the queue whom nobody has claimed? */
 static bool
-awaited(const struct waitq *q)
+has_unclaimed(const struct waitq *q)
 {
 	for (struct list *n = a_load_relaxed(&q->first); n; n = n->next) {
 		struct sleeper *s = container_of(n, struct waiter, link)->who;
 
-		if (!s->contested || a_load_relaxed(&s->race) == RACE_OPEN)
+		if (!s->multi_wait || a_load_relaxed(&s->race) == RACE_OPEN)
 			return true;
 	}
 	return false;
@@ -104,9 +104,9 @@ destroy(struct weft_chan *c)
 	bool waits;
 
 	if (c->timer)
-		tick_chan_gone(c->timer);
+		timer_chan_freed(c->timer);
 	lock_take(&c->lock);
-	waits = awaited(&c->receivers) || awaited(&c->senders);
+	waits = has_unclaimed(&c->receivers) || has_unclaimed(&c->senders);
 	if (waits)
 		fatal("channel: released for the last time while somebody "
 		    "waits on it");
@@ -117,7 +117,7 @@ destroy(struct weft_chan *c)
 void
 chan_unlock(struct weft_chan *c)
 {
-	bool last = c->dead && !c->pins;
+	bool last = c->dead && !c->select_refs;
 
 	lock_drop(&c->lock);
 	if (unlikely(last))
@@ -152,7 +152,7 @@ weft_chan_cap(weft_chan *c)
 }
 
 cold static noreturn void
-die_of_size(struct weft_chan *c, size_t bytes)
+fatal_elem_size(struct weft_chan *c, size_t bytes)
 {
 	fatal("channel: its elements have %u bytes, not %zu", c->elem_bytes,
 	    bytes);
@@ -162,11 +162,11 @@ void
 chan_check_size(struct weft_chan *c, size_t bytes)
 {
 	if (unlikely(bytes != c->elem_bytes && bytes != (size_t)-1))
-		die_of_size(c, bytes);
+		fatal_elem_size(c, bytes);
 }
 
 void
-chan_die_of_send(void)
+chan_fatal_closed(void)
 {
 	fatal("channel: send on a closed channel");
 }
@@ -233,8 +233,8 @@ claim(struct weft_chan *c, struct waitq *q)
 {
 	struct waiter *w = waitq_claim(q);
 
-	if (w && unlikely(w->who->contested))
-		c->pins--;
+	if (w && unlikely(w->who->multi_wait))
+		c->select_refs--;
 	return w;
 }
 
@@ -249,7 +249,7 @@ chan_send_locked(struct weft_chan *c, const void *v, struct waiter **wake)
 
 	check(lock_held(&c->lock));
 	if (unlikely(a_load_relaxed(&c->closed)))
-		chan_die_of_send();
+		chan_fatal_closed();
 	*wake = NULL;
 	w = claim(c, &c->receivers);
 	if (w) {
@@ -312,7 +312,7 @@ send(struct weft_chan *c, const void *v)
 
 	lock_take(&c->lock);
 	if (unlikely(a_load_relaxed(&c->closed)))
-		chan_die_of_send();
+		chan_fatal_closed();
 	if (!waitq_empty(&c->receivers) && (w = claim(c, &c->receivers))) {
 		uint32_t bytes = c->elem_bytes;
 
@@ -329,7 +329,7 @@ send(struct weft_chan *c, const void *v)
 		return;
 	}
 	if (!wait_in(c, &c->senders, (void *)(uintptr_t)v, WAIT_SEND))
-		chan_die_of_send();
+		chan_fatal_closed();
 }
 
 /* Lock held, closed and drained. */
@@ -451,7 +451,7 @@ weft_chan_try_recv(weft_chan *c, void *v)
 	bool done, ok;
 
 	checkpoint();
-	if (!c || (!chan_can_recv(c) && !chan_overdue(c)))
+	if (!c || (!chan_can_recv(c) && !chan_run_timers(c)))
 		return -EAGAIN;
 	lock_take(&c->lock);
 	done = chan_recv_locked(c, v, &ok, &wake);
@@ -521,7 +521,7 @@ weft_chan_close(weft_chan *c)
 /* ---- for timers ---- */
 
 void
-chan_tick(struct weft_chan *c, int64_t now, struct glist *woken)
+chan_send_time(struct weft_chan *c, int64_t now, struct glist *woken)
 {
 	struct waiter *wake = NULL;
 

@@ -11,7 +11,7 @@
 #include "expire.h"
 #include "fatal.h"
 #include "lock.h"
-#include "waiter.h"
+#include "waitq.h"
 #include "weft.h"
 
 struct weft_chan {
@@ -26,7 +26,7 @@ struct weft_chan {
 
 	/* under lock */
 	uint32_t get, put;	/* where in buf, 0..cap-1 */
-	uint32_t pins;		/* places of selects that have yet to leave */
+	uint32_t select_refs;		/* places of selects that have yet to leave */
 	bool dead;		/* has no owner any more, only pins */
 	struct waitq receivers, senders;
 
@@ -56,7 +56,7 @@ bool chan_send_locked(struct weft_chan *c, const void *v,
     struct waiter **wake);
 bool chan_recv_locked(struct weft_chan *c, void *v, bool *ok,
     struct waiter **wake);
-noreturn cold void chan_die_of_send(void);
+noreturn cold void chan_fatal_closed(void);
 /* The caller waits for ever. */
 void chan_wait_forever(void);
 
@@ -68,13 +68,13 @@ void chan_wait_forever(void);
 static inline void
 chan_pin(struct weft_chan *c)
 {
-	c->pins++;
+	c->select_refs++;
 }
 static inline void
 chan_unpin(struct weft_chan *c)
 {
-	check(c->pins > 0);
-	c->pins--;
+	check(c->select_refs > 0);
+	c->select_refs--;
 }
 /* Releases the lock, and frees a channel that nobody needs any more. */
 void chan_unlock(struct weft_chan *c);
@@ -109,11 +109,11 @@ chan_can_recv(struct weft_chan *c)
  * then that is done. True if something may be there now.
  */
 static inline bool
-chan_overdue(struct weft_chan *c)
+chan_run_timers(struct weft_chan *c)
 {
 	if (likely(!c->timed))
 		return false;
-	alarm_run_all();
+	expire_run_all();
 	return chan_can_recv(c);
 }
 
@@ -145,7 +145,7 @@ elem_put(void *v, const void *from, uint32_t bytes)
 /* A channel for one time, that reads as having no room. */
 struct weft_chan *chan_make_timed(struct weft_timer *t);
 /* Puts the time into it unless one is there; who is woken goes on the list. */
-void chan_tick(struct weft_chan *c, int64_t now, struct glist *woken);
+void chan_send_time(struct weft_chan *c, int64_t now, struct glist *woken);
 /* Takes out what is there; true if something was. */
 bool chan_drain(struct weft_chan *c);
 

@@ -52,33 +52,33 @@ struct held {
 
 /* The waiter is parked. After the first line its record may be gone. */
 static void
-let_go(void *arg)
+release_locks(void *arg)
 {
 	struct held h = *(struct held *)arg;
 
-	lot_unlock(h.b);
+	parking_lot_unlock(h.b);
 	hard_pause();
-	mutex_unlock_quietly(h.m);
+	mutex_unlock_no_yield(h.m);
 }
 
 static int
 wait(struct cond *c, weft_mutex *m, struct sleeper *s)
 {
-	const void *key = lot_key(c, LOT_COND);
-	struct held h = { lot_lock(key), m };
+	const void *key = parking_lot_key(c, PARKING_COND);
+	struct held h = { parking_lot_lock(key), m };
 	struct waiter w;
 	enum race how;
 
 	waiter_init(&w, s, key);
-	lot_push(h.b, &w);
+	parking_lot_push(h.b, &w);
 	count(c, 1);
-	how = sleeper_sleep_with(s, let_go, &h, WAIT_COND);
+	how = sleeper_sleep_with(s, release_locks, &h, WAIT_COND);
 	if (how != RACE_CLAIMED) {
-		lot_lock(key);
+		parking_lot_lock(key);
 		/* Who takes off one that it cannot claim leaves it counted. */
-		lot_leave(h.b, &w);
+		parking_lot_remove(h.b, &w);
 		count(c, -1u);
-		lot_unlock(h.b);
+		parking_lot_unlock(h.b);
 	}
 	return how == RACE_CLAIMED ? 0 : -ETIMEDOUT;
 }
@@ -120,7 +120,7 @@ weft_cond_wait_until(weft_cond *c, weft_mutex *m, int64_t when)
 static void
 wake(struct cond *c, uint32_t n)
 {
-	const void *key = lot_key(c, LOT_COND);
+	const void *key = parking_lot_key(c, PARKING_COND);
 	struct bucket *b;
 	struct list woken;
 	uint32_t found;
@@ -129,11 +129,11 @@ wake(struct cond *c, uint32_t n)
 		return;
 	hard_pause();
 	list_init(&woken);
-	b = lot_lock(key);
-	found = lot_take_many(b, key, n, &woken);
+	b = parking_lot_lock(key);
+	found = parking_lot_claim_many(b, key, n, &woken);
 	if (found)
 		count(c, -found);
-	lot_unlock(b);
+	parking_lot_unlock(b);
 	waiter_wake_all(&woken);
 }
 

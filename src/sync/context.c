@@ -260,7 +260,7 @@ stop_timer(weft_context *c)
 
 /* No lock held: others may run now, and call anything. */
 static void
-tell(struct sweep *s)
+finish_cancel(struct sweep *s)
 {
 	hard_pause();
 	sched_ready_list(&s->woken);
@@ -288,7 +288,7 @@ cancel(weft_context *c, int error, int cause)
 	if (!error_of(c))
 		sweep(&s, c);
 	lock_drop(&c->top->lock);
-	tell(&s);
+	finish_cancel(&s);
 }
 
 public void
@@ -302,7 +302,7 @@ weft_context_cancel(weft_context *ctx, int cause)
 /* ---- deadlines ---- */
 
 static void
-time_is_up(void *ctx)
+cancel_expired(void *ctx)
 {
 	cancel(ctx, -ETIMEDOUT, -ETIMEDOUT);
 	weft_context_release(ctx);
@@ -323,7 +323,7 @@ expire(struct timer *t, int64_t now, struct glist *woken)
 	if (!c->expiring && !try_retain(c))
 		return;
 	c->expiring = true;
-	gp = spawn_waiting(&site, time_is_up, c);
+	gp = spawn_waiting(&site, cancel_expired, c);
 	if (gp)
 		glist_push(woken, gp);
 	else
@@ -354,7 +354,7 @@ join(weft_context *c)
 	else if (!error_of(c))
 		list_push(&p->children, &c->sibling);
 	lock_drop(&c->top->lock);
-	tell(&s);
+	finish_cancel(&s);
 }
 
 public weft_context *
@@ -399,7 +399,7 @@ weft_context_make_until(weft_context *parent, int64_t when)
 	/* Before it joins: a cancel from above finds the timer set. */
 	if (c->timed) {
 		timer_init(&c->timer, expire);
-		alarm_set(&c->timer, when);
+		expire_arm(&c->timer, when);
 	}
 	join(c);
 	if (past)
@@ -459,7 +459,7 @@ context_watch(weft_context *ctx, struct watch *w, struct sleeper *s)
 	w->who = s;
 	if (!ctx)
 		return 0;
-	sleeper_contest(s);
+	sleeper_set_multi(s);
 	s->when = ctx->deadline;	/* of a plain thread: it sees to it */
 	lock_take(&ctx->top->lock);
 	err = error_of(ctx);

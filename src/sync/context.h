@@ -9,7 +9,7 @@
 #ifndef CONTEXT_H
 #define CONTEXT_H
 
-#include "waiter.h"
+#include "waitq.h"
 #include "weft.h"
 
 /* A sleep that a context ends; on the stack of who sleeps. */
@@ -21,7 +21,7 @@ struct watch {
 
 /*
  * 0: from now on a cancel ends that sleep, or has it not begin. Otherwise the
- * error of the context, which is cancelled already. The sleeper is contested
+ * error of the context, which is cancelled already. The sleeper is multi-wait
  * from then on. No lock of RANK_CONTEXT on is held. With ctx NULL: 0, and
  * nothing is done.
  */

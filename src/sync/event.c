@@ -45,14 +45,14 @@ is_set(struct event *e)
 static cold void
 set_slow(struct event *e)
 {
-	struct bucket *b = lot_lock(e);
+	struct bucket *b = parking_lot_lock(e);
 	struct list woken;
 
 	list_init(&woken);
 	/* pairs with is_set */
 	if (a_xchg_acqrel(&e->state, SET) & AWAITED)
-		lot_take_many(b, e, UINT32_MAX, &woken);
-	lot_unlock(b);
+		parking_lot_claim_many(b, e, UINT32_MAX, &woken);
+	parking_lot_unlock(b);
 	waiter_wake_all(&woken);
 }
 
@@ -111,22 +111,22 @@ is_set_or_await(struct event *e)
 static enum race
 wait(struct event *e, struct sleeper *s)
 {
-	struct bucket *b = lot_lock(e);
+	struct bucket *b = parking_lot_lock(e);
 	struct waiter w;
 	enum race how;
 
 	if (is_set_or_await(e)) {
-		lot_unlock(b);
+		parking_lot_unlock(b);
 		return RACE_CLAIMED;
 	}
 	waiter_init(&w, s, e);
-	lot_push(b, &w);
+	parking_lot_push(b, &w);
 	how = sleeper_sleep(s, &b->lock, WAIT_EVENT);
 	if (how == RACE_CLAIMED)
 		return how;
-	lot_lock(e);
-	lot_leave(b, &w);	/* AWAITED may stay */
-	lot_unlock(b);
+	parking_lot_lock(e);
+	parking_lot_remove(b, &w);	/* AWAITED may stay */
+	parking_lot_unlock(b);
 	return how;
 }
 

@@ -20,7 +20,7 @@
  */
 #include <errno.h>
 
-#include "ending.h"
+#include "exit_hook.h"
 #include "fatal.h"
 #include "parksema.h"
 #include "sched.h"
@@ -50,7 +50,7 @@ _Static_assert(offsetof(struct group, context) ==
 
 /* In the goroutine's record, for as long as it lives. */
 struct member {
-	struct ending ending;
+	struct exit_hook exit_hook;
 	struct group *group;
 	int (*fn)(void *arg);
 	void *arg;
@@ -93,7 +93,7 @@ enter(struct group *g, bool wait)
 			return -EAGAIN;
 		} else if (a_cas_acqrel(&g->state, s, s + QUEUED)) {
 			/* pairs with leave, which hands a place to us */
-			sema_acquire(&g->room, WAIT_GROUP);
+			parksema_acquire(&g->room, WAIT_GROUP);
 			return 0;
 		}
 	}
@@ -112,14 +112,14 @@ leave(struct group *g)
 			/* pairs with enter */
 			if (!a_cas_acqrel(&g->state, s, s - QUEUED))
 				continue;
-			sema_release(&g->room, 1);
+			parksema_release(&g->room, 1);
 			return;
 		}
 		/* pairs with enter and weft_group_wait */
 		if (!a_cas_acqrel(&g->state, s, s - ONE))
 			continue;
 		if (s - ONE == WAITED)
-			sema_release(&g->ended, 1);
+			parksema_release(&g->ended, 1);
 		return;
 	}
 }
@@ -140,9 +140,9 @@ fail(struct group *g, int error)
 }
 
 static bool
-member_end(struct ending *e)
+member_end(struct exit_hook *e)
 {
-	leave(container_of(e, struct member, ending)->group);
+	leave(container_of(e, struct member, exit_hook)->group);
 	return true;
 }
 
@@ -152,7 +152,7 @@ member_main(void *arg)
 	struct member *m = arg;
 	int error;
 
-	ending_push(m_g(m_self()), &m->ending);
+	exit_hook_push(m_g(m_self()), &m->exit_hook);
 	error = m->fn(m->arg);
 	if (error)
 		fail(m->group, error);
@@ -161,7 +161,7 @@ member_main(void *arg)
 static int
 go(struct group *g, int (*fn)(void *arg), void *arg, bool wait)
 {
-	struct member m = { .ending.step = member_end, .group = g, .fn = fn,
+	struct member m = { .exit_hook.step = member_end, .group = g, .fn = fn,
 	    .arg = arg };
 	int64_t id;
 	int err;
@@ -208,7 +208,7 @@ await(struct group *g)
 			return;
 		/* pairs with leave */
 	} while (!a_cas_acqrel(&g->state, s, s | WAITED));
-	sema_acquire(&g->ended, WAIT_GROUP);
+	parksema_acquire(&g->ended, WAIT_GROUP);
 	/* pairs with nothing: it is ours alone, unless somebody errs */
 	if (!a_cas_acqrel(&g->state, WAITED, 0))
 		fatal("group: go races with the end of wait");

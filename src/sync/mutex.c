@@ -128,8 +128,8 @@ spin(struct attempt *a, uint32_t s)
 	/* The token: pairs with nothing, it only saves a waking. */
 	if (!a->token && !(s & WOKEN) && s >= ONE)
 		a->token = a_cas_relaxed(&a->m->state, s, s | WOKEN);
-	if (lock_fought())
-		lock_look_away(2);
+	if (lock_contended())
+		lock_backoff(2);
 	for (int i = 0; i < SPIN_PAUSES; i++)
 		cpu_relax();
 	a->spins++;
@@ -176,11 +176,11 @@ count_in(struct attempt *a)
 static bool
 queue(struct attempt *a)
 {
-	const void *key = lot_key(a->m, LOT_MUTEX);
-	struct bucket *b = lot_lock(key);
+	const void *key = parking_lot_key(a->m, PARKING_MUTEX);
+	struct bucket *b = parking_lot_lock(key);
 
 	if (!count_in(a)) {
-		lot_unlock(b);
+		parking_lot_unlock(b);
 		return false;
 	}
 	sleeper_init(&a->who);
@@ -188,10 +188,10 @@ queue(struct attempt *a)
 	a->place.elem = &a->since;
 	a->place.ok = false;
 	if (a->since) {
-		lot_push_first(b, &a->place);
+		parking_lot_push_front(b, &a->place);
 	} else {
 		a->since = os_now_ns();
-		lot_push(b, &a->place);
+		parking_lot_push(b, &a->place);
 	}
 	sleeper_sleep(&a->who, &b->lock, a->reason);
 	a->token = !a->place.ok;
@@ -294,22 +294,22 @@ promote(struct mutex *m, struct waiter *w)
  * waiters of a mutex have nothing else to wake them: no claims.)
  */
 static bool
-settle(struct mutex *m)
+wake_next(struct mutex *m)
 {
-	const void *key = lot_key(m, LOT_MUTEX);
+	const void *key = parking_lot_key(m, PARKING_MUTEX);
 	struct bucket *b;
 	struct waiter *w;
 	bool handed;
 
 	hard_pause();
-	b = lot_lock(key);
-	w = lot_first(b, key);
+	b = parking_lot_lock(key);
+	w = parking_lot_first(b, key);
 	if (!w || !promote(m, w)) {
-		lot_unlock(b);
+		parking_lot_unlock(b);
 		return false;
 	}
 	list_remove(&w->link);
-	lot_unlock(b);
+	parking_lot_unlock(b);
 	handed = w->ok;
 	sleeper_wake(w->who);
 	return handed;
@@ -321,11 +321,11 @@ unlocked(struct mutex *m, uint32_t s)
 {
 	if (!(s & LOCKED))
 		fatal("mutex: unlock of an unlocked mutex");
-	return s >= ONE && !(s & WOKEN) && settle(m);
+	return s >= ONE && !(s & WOKEN) && wake_next(m);
 }
 
 void
-mutex_unlock_quietly(weft_mutex *m)
+mutex_unlock_no_yield(weft_mutex *m)
 {
 	/* pairs with take and its like */
 	unlocked(inner(m), a_add_acqrel(&inner(m)->state, -(uint32_t)LOCKED));

@@ -19,7 +19,7 @@ enum {
 void mutex_lock(weft_mutex *m, enum wait_reason reason);
 
 /* Unlocks and never yields: for who is no goroutine's own context. */
-void mutex_unlock_quietly(weft_mutex *m);
+void mutex_unlock_no_yield(weft_mutex *m);
 /* Somebody has it. A guess, unless that is the caller. */
 bool mutex_is_locked(weft_mutex *m);
 

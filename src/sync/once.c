@@ -20,7 +20,7 @@
  */
 #include <stdlib.h>
 
-#include "ending.h"
+#include "exit_hook.h"
 #include "fatal.h"
 #include "hard.h"
 #include "parking_lot.h"
@@ -39,19 +39,19 @@ _Static_assert(_Alignof(struct once) == _Alignof(weft_once), "weft.h");
 static void
 await(struct once *o)
 {
-	struct bucket *b = lot_lock(o);
+	struct bucket *b = parking_lot_lock(o);
 	struct sleeper s;
 	struct waiter w;
 
 	/* pairs with finish: then what fn did is to be seen */
 	if (!a_cas_acqrel(&o->state, RUNS, AWAITED) &&
 	    a_load_acq(&o->state) == DONE) {
-		lot_unlock(b);
+		parking_lot_unlock(b);
 		return;
 	}
 	sleeper_init(&s);
 	waiter_init(&w, &s, o);
-	lot_push(b, &w);
+	parking_lot_push(b, &w);
 	sleeper_sleep(&s, &b->lock, WAIT_MUTEX);
 }
 
@@ -66,31 +66,31 @@ finish(struct once *o)
 		return;
 	hard_pause();
 	list_init(&woken);
-	b = lot_lock(o);
-	lot_take_many(b, o, UINT32_MAX, &woken);
-	lot_unlock(b);
+	b = parking_lot_lock(o);
+	parking_lot_claim_many(b, o, UINT32_MAX, &woken);
+	parking_lot_unlock(b);
 	waiter_wake_all(&woken);
 }
 
 /* ---- calls that have not returned ---- */
 
 struct call {
-	struct ending ending;	/* in the caller's list while fn runs */
+	struct exit_hook exit_hook;	/* in the caller's list while fn runs */
 	struct once *o;
 };
 
 /* A plain thread does not end by our hands: it only has the list. */
-static struct ending **
+static struct exit_hook **
 list_of(struct g *gp)
 {
-	return gp ? &gp->endings : &self()->endings;
+	return gp ? &gp->exit_hooks : &self()->exit_hooks;
 }
 
 /* The goroutine ends in fn, or has jumped out of it. */
 static bool
-end_in_call(struct ending *e)
+end_in_call(struct exit_hook *e)
 {
-	struct call *c = container_of(e, struct call, ending);
+	struct call *c = container_of(e, struct call, exit_hook);
 
 	finish(c->o);
 	free(c);
@@ -98,14 +98,14 @@ end_in_call(struct ending *e)
 }
 
 /* The link to the newest call, or to that of o; or NULL. */
-static struct ending **
+static struct exit_hook **
 find(struct g *gp, const struct once *o)
 {
-	struct ending **at = list_of(gp);
+	struct exit_hook **at = list_of(gp);
 
 	for (; *at; at = &(*at)->next)
 		if ((*at)->step == end_in_call && (!o ||
-		    container_of(*at, struct call, ending)->o == o))
+		    container_of(*at, struct call, exit_hook)->o == o))
 			return at;
 	return NULL;
 }
@@ -113,20 +113,20 @@ find(struct g *gp, const struct once *o)
 static void
 begin(struct g *gp, struct once *o)
 {
-	struct ending **list = list_of(gp);
+	struct exit_hook **list = list_of(gp);
 	struct call *c = malloc(sizeof *c);
 
 	if (!c)
 		fatal("weft_once_do: out of memory");
 	*c = (struct call){ { *list, end_in_call }, o };
-	*list = &c->ending;
+	*list = &c->exit_hook;
 }
 
 /* Others may stand before it now: fn's local values do. */
 static void
-end(struct ending **at)
+end(struct exit_hook **at)
 {
-	struct ending *e = *at;
+	struct exit_hook *e = *at;
 
 	*at = e->next;
 	end_in_call(e);
@@ -146,7 +146,7 @@ unwinder_answer once_thrown(UNWINDER_ASKS);
 unwinder_answer
 once_thrown(UNWINDER_ASKS)
 {
-	struct ending **at = NULL;
+	struct exit_hook **at = NULL;
 
 	(void)version, (void)language, (void)exception, (void)frame;
 	if (unwinder_leaves(actions))
@@ -160,7 +160,7 @@ calls_out static void
 call(struct once *o, void (*fn)(void *arg), void *arg)
 {
 	struct g *gp = current();
-	struct ending **at;
+	struct exit_hook **at;
 
 	begin(gp, o);
 	unwinder_asks(once_thrown);
@@ -171,7 +171,7 @@ call(struct once *o, void (*fn)(void *arg), void *arg)
 }
 
 noreturn static cold void
-die_of_itself(struct g *gp)
+fatal_recursive(struct g *gp)
 {
 	fatal("weft_once_do: goroutine %ld \"%s\" would wait for itself: the "
 	    "function calls it again, or was left by longjmp",
@@ -189,7 +189,7 @@ do_slow(struct once *o, void (*fn)(void *arg), void *arg)
 		return;
 	}
 	if (unlikely(find(current(), o)))
-		die_of_itself(current());
+		fatal_recursive(current());
 	await(o);
 }
 

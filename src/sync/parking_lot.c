@@ -13,11 +13,11 @@ enum { BUCKETS = 4096 };
 
 static struct bucket table[BUCKETS];
 
-/* RANK_SEMA is 0, so an untouched bucket's lock is ready; not its list. */
-_Static_assert(RANK_SEMA == 0 && BUCKETS == 1 << 12, "see lot_lock");
+/* RANK_PARKING_LOT is 0, so an untouched bucket's lock is ready; not its list. */
+_Static_assert(RANK_PARKING_LOT == 0 && BUCKETS == 1 << 12, "see parking_lot_lock");
 
 struct bucket *
-lot_lock(const void *key)
+parking_lot_lock(const void *key)
 {
 	uint64_t h = (uintptr_t)key * UINT64_C(0x9e3779b97f4a7c15);
 	struct bucket *b = &table[h >> 52];	/* the top 12 bits */
@@ -29,7 +29,7 @@ lot_lock(const void *key)
 }
 
 struct waiter *
-lot_first(struct bucket *b, const void *key)
+parking_lot_first(struct bucket *b, const void *key)
 {
 	check(lock_held(&b->lock));
 	list_each(it, &b->waiters) {
@@ -42,7 +42,7 @@ lot_first(struct bucket *b, const void *key)
 }
 
 uint32_t
-lot_take_many(struct bucket *b, const void *key, uint32_t n, struct list *out)
+parking_lot_claim_many(struct bucket *b, const void *key, uint32_t n, struct list *out)
 {
 	struct list *it, *next;
 	uint32_t found = 0;
@@ -65,13 +65,13 @@ lot_take_many(struct bucket *b, const void *key, uint32_t n, struct list *out)
 }
 
 struct waiter *
-lot_take(struct bucket *b, const void *key)
+parking_lot_claim(struct bucket *b, const void *key)
 {
 	struct list one;
 	struct waiter *w = NULL;
 
 	list_init(&one);
-	if (lot_take_many(b, key, 1, &one)) {
+	if (parking_lot_claim_many(b, key, 1, &one)) {
 		w = container_of(one.next, struct waiter, link);
 		list_remove(&w->link);
 	}

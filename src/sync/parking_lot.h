@@ -16,7 +16,7 @@
  * the step that lets another one go on. Buckets may be touched; a waiter that
  * still stands in its queue proves that its word is still there. Who looks
  * for waiters without such a proof may find those of something else that was
- * put at the same address meanwhile: keys of different kinds differ (lot_key).
+ * put at the same address meanwhile: keys of different kinds differ (parking_lot_key).
  */
 #ifndef LOT_H
 #define LOT_H
@@ -24,7 +24,7 @@
 #include "fatal.h"
 #include "list.h"
 #include "lock.h"
-#include "waiter.h"
+#include "waitq.h"
 
 struct bucket {
 	struct lock lock;
@@ -35,18 +35,18 @@ struct bucket {
  * What waits on a word at p, 4-aligned: nobody else has that key. PLAIN is
  * for all who look for waiters only while they know that there are some.
  */
-enum lot_use { LOT_PLAIN, LOT_SEM, LOT_COND, LOT_MUTEX };
+enum parking_lot_use { PARKING_PLAIN, PARKING_SEM, PARKING_COND, PARKING_MUTEX };
 
 static inline const void *
-lot_key(const void *p, enum lot_use use)
+parking_lot_key(const void *p, enum parking_lot_use use)
 {
 	return (const char *)p + use;
 }
 
 /* Takes the lock of a key's bucket; and drops it. */
-struct bucket *lot_lock(const void *key);
+struct bucket *parking_lot_lock(const void *key);
 static inline void
-lot_unlock(struct bucket *b)
+parking_lot_unlock(struct bucket *b)
 {
 	lock_drop(&b->lock);
 }
@@ -54,7 +54,7 @@ lot_unlock(struct bucket *b)
 /* ---- bucket locked ---- */
 
 static inline void
-lot_push(struct bucket *b, struct waiter *w)
+parking_lot_push(struct bucket *b, struct waiter *w)
 {
 	check(lock_held(&b->lock));
 	list_push(&b->waiters, &w->link);
@@ -62,28 +62,28 @@ lot_push(struct bucket *b, struct waiter *w)
 
 /* Before all others. */
 static inline void
-lot_push_first(struct bucket *b, struct waiter *w)
+parking_lot_push_front(struct bucket *b, struct waiter *w)
 {
 	check(lock_held(&b->lock));
 	list_push(b->waiters.next, &w->link);
 }
 
 /* Who waits longest with that key; it stays where it is. NULL: nobody. */
-struct waiter *lot_first(struct bucket *b, const void *key);
+struct waiter *parking_lot_first(struct bucket *b, const void *key);
 /*
  * Takes off and claims who waits longest; the caller wakes it when the lock
  * is dropped. NULL: nobody. Those that something else woke are taken off on
  * the way.
  */
-struct waiter *lot_take(struct bucket *b, const void *key);
+struct waiter *parking_lot_claim(struct bucket *b, const void *key);
 /* The same for at most n, into a list. How many. */
-uint32_t lot_take_many(struct bucket *b, const void *key, uint32_t n,
+uint32_t parking_lot_claim_many(struct bucket *b, const void *key, uint32_t n,
     struct list *out);
 
 /* A waiter whose sleep ended otherwise leaves; true if nobody else had taken
  * it off. */
 static inline bool
-lot_leave(struct bucket *b, struct waiter *w)
+parking_lot_remove(struct bucket *b, struct waiter *w)
 {
 	bool there = w->link.next != NULL;
 

@@ -13,14 +13,14 @@ try_take(a32 *count)
 {
 	uint32_t n = a_load_relaxed(count);
 
-	/* pairs with sema_release */
+	/* pairs with parksema_release */
 	while (n > 0 && !a_cas_acq(count, n, n - 1))
 		n = a_load_relaxed(count);
 	return n > 0;
 }
 
 void
-sema_acquire(a32 *count, enum wait_reason reason)
+parksema_acquire(a32 *count, enum wait_reason reason)
 {
 	struct bucket *b;
 	struct sleeper s;
@@ -28,29 +28,29 @@ sema_acquire(a32 *count, enum wait_reason reason)
 
 	if (try_take(count))
 		return;
-	b = lot_lock(count);
+	b = parking_lot_lock(count);
 	if (try_take(count)) {
-		lot_unlock(b);
+		parking_lot_unlock(b);
 		return;
 	}
 	sleeper_init(&s);
 	waiter_init(&w, &s, count);
-	lot_push(b, &w);
+	parking_lot_push(b, &w);
 	sleeper_sleep(&s, &b->lock, reason);
 }
 
 void
-sema_release(a32 *count, uint32_t n)
+parksema_release(a32 *count, uint32_t n)
 {
-	struct bucket *b = lot_lock(count);
+	struct bucket *b = parking_lot_lock(count);
 	struct list woken;
 	uint32_t found;
 
 	list_init(&woken);
-	found = lot_take_many(b, count, n, &woken);
+	found = parking_lot_claim_many(b, count, n, &woken);
 	/* pairs with try_take */
 	if (found < n)
 		a_add_acqrel(count, n - found);
-	lot_unlock(b);
+	parking_lot_unlock(b);
 	waiter_wake_all(&woken);
 }

@@ -11,8 +11,8 @@
 #include "g.h"
 
 /* Takes one unit; waits until there is one. */
-void sema_acquire(a32 *count, enum wait_reason reason);
+void parksema_acquire(a32 *count, enum wait_reason reason);
 /* Gives n units: to waiters first, the rest to the count. */
-void sema_release(a32 *count, uint32_t n);
+void parksema_release(a32 *count, uint32_t n);
 
 #endif

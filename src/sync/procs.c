@@ -24,7 +24,7 @@ static a32 turn = { 1 };
 static void
 turns_for_all(void)
 {
-	sema_release(&turn, 1u << 30);
+	parksema_release(&turn, 1u << 30);
 }
 
 /* With the turn: no goroutine but the caller runs in between. */
@@ -61,9 +61,9 @@ weft_set_procs(int n)
 	a_store_sc(&sched.on_end, turns_for_all);
 	if (!sched_is_up())
 		return -EPERM;
-	sema_acquire(&turn, WAIT_SEMA);
+	parksema_acquire(&turn, WAIT_SEMA);
 	old = sched_is_up() ? resize((uint32_t)n) : -EPERM;
-	sema_release(&turn, 1);
+	parksema_release(&turn, 1);
 	return old;
 }
 

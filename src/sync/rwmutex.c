@@ -293,28 +293,28 @@ search(const struct rwmutex *rw, bool take)
  * marks join the count; readers that wait come in.
  */
 static void
-open_up(struct rwmutex *rw, uint64_t more)
+release_readers(struct rwmutex *rw, uint64_t more)
 {
-	struct bucket *b = lot_lock(&rw->word);
+	struct bucket *b = parking_lot_lock(&rw->word);
 	struct list woken;
 	uint64_t w, to;
 
 	list_init(&woken);
-	more += lot_take_many(b, &rw->word, UINT32_MAX, &woken);
+	more += parking_lot_claim_many(b, &rw->word, UINT32_MAX, &woken);
 	do {
 		w = a_load_relaxed(&rw->word);
 		to = (w + more * ONE) & ~(WRITER | GATHERED | WAITING);
 		/* pairs with count_up, mark_put: readers come after this */
 	} while (!a_cas_acqrel(&rw->word, w, to));
-	lot_unlock(b);
-	mutex_unlock_quietly(&rw->writers);
+	parking_lot_unlock(b);
+	mutex_unlock_no_yield(&rw->writers);
 	waiter_wake_all(&woken);
 }
 
 /* ---- reading ---- */
 
 noreturn static cold void
-die_unread(void)
+fatal_not_rlocked(void)
 {
 	fatal("rwmutex: runlock of an unlocked rwmutex");
 }
@@ -324,9 +324,9 @@ static cold void
 count_last(struct rwmutex *rw, int32_t n)
 {
 	if (n <= 0)
-		die_unread();
+		fatal_not_rlocked();
 	if (n == 1)
-		sema_release(&rw->drained, 1);
+		parksema_release(&rw->drained, 1);
 }
 
 /* Takes a mark from the count. False if it is not there. */
@@ -361,8 +361,8 @@ end_by_force(struct rwmutex *rw)
 	a_or_sc(&rw->word, WRITER);
 	sum = gather(rw);
 	if (count_of(a_load_relaxed(&rw->word)) + (int64_t)sum <= 0)
-		die_unread();
-	open_up(rw, sum - 1);
+		fatal_not_rlocked();
+	release_readers(rw, sum - 1);
 	return true;
 }
 
@@ -455,7 +455,7 @@ count_up(struct rwmutex *rw, uint64_t w)
 		to = w + ONE + TURN;
 		if (unlikely((to & TURNS_MASK) >= TURNS * TURN))
 			to = spread(rw, to);
-		/* pairs with open_up and weft_rwmutex_unlock */
+		/* pairs with release_readers and weft_rwmutex_unlock */
 		if (likely(a_cas_acq(&rw->word, w, to)))
 			return true;
 		w = a_load_relaxed(&rw->word);
@@ -476,7 +476,7 @@ try_read(struct rwmutex *rw)
 static cold void
 read_slow(struct rwmutex *rw)
 {
-	struct bucket *b = lot_lock(&rw->word);
+	struct bucket *b = parking_lot_lock(&rw->word);
 	struct sleeper s;
 	struct waiter w;
 	uint64_t old;
@@ -484,14 +484,14 @@ read_slow(struct rwmutex *rw)
 	do {
 		old = a_load_relaxed(&rw->word);
 		if (count_up(rw, old)) {
-			lot_unlock(b);
+			parking_lot_unlock(b);
 			return;
 		}
 	} while (!(old & WRITER) ||
 	    !a_cas_relaxed(&rw->word, old, old | WAITING));
 	sleeper_init(&s);
 	waiter_init(&w, &s, &rw->word);
-	lot_push(b, &w);
+	parking_lot_push(b, &w);
 	sleeper_sleep(&s, &b->lock, WAIT_RWMUTEX_READ);
 }
 
@@ -569,9 +569,9 @@ weft_rwmutex_lock(weft_rwmutex *rw_)
 		return;
 	n = gather_all(rw);
 	if (n < 0)
-		die_unread();
+		fatal_not_rlocked();
 	if (n > 0)
-		sema_acquire(&rw->drained, WAIT_RWMUTEX_WRITE);
+		parksema_acquire(&rw->drained, WAIT_RWMUTEX_WRITE);
 }
 
 /*
@@ -593,7 +593,7 @@ write_or_not(struct rwmutex *rw)
 	do {
 		w = a_load_relaxed(&rw->word);
 		if (count_of(w) + (int64_t)sum != 0) {
-			open_up(rw, sum);
+			release_readers(rw, sum);
 			return false;
 		}
 		/* pairs with count_down */
@@ -623,5 +623,5 @@ weft_rwmutex_unlock(weft_rwmutex *rw_)
 	}
 	if (a_load_relaxed(&rw->word) != (WRITER | GATHERED | WAITING))
 		fatal("rwmutex: unlock of an unlocked rwmutex");
-	open_up(rw, 0);
+	release_readers(rw, 0);
 }

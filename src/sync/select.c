@@ -8,7 +8,7 @@
  *		look again: this is the one instant that a default, a deadline
  *		and the ordered forms speak of.
  *	3. wait	in the queue of every case, all locks held until the sleeper is
- *		parked. One sleeper, contested by all.
+ *		parked. One sleeper, multi-wait by all.
  *	4. leave the queues it still stands in, one lock at a time.
  *
  * Choosing needs no permutation: the k-th case found ready replaces the choice
@@ -341,7 +341,7 @@ wait_for_one(struct select *s)
 		index = e->index;
 		k->ok = w->ok;
 		if (!w->ok && k->op_ == OP_SEND)
-			chan_die_of_send();
+			chan_fatal_closed();
 		if (!w->ok)
 			elem_put(k->elem, NULL, e->elem_bytes);
 	}
@@ -376,7 +376,7 @@ lock_and_wait(struct select *s)
 
 /* Fills in the sorted cases, in memory for n of them. */
 static size_t
-settle(struct select *s, struct waiter *waiters, struct entry *order,
+sort_and_wait(struct select *s, struct waiter *waiters, struct entry *order,
     int64_t when)
 {
 	size_t i;
@@ -409,7 +409,7 @@ settle_few(struct select *s, int64_t when)
 	struct waiter waiters[FEW];
 	struct entry order[FEW];
 
-	return settle(s, waiters, order, when);
+	return sort_and_wait(s, waiters, order, when);
 }
 
 /* -ENOMEM in *err if memory is refused. */
@@ -421,7 +421,7 @@ settle_many(struct select *s, int64_t when, int *err)
 	size_t i = NONE;
 
 	if (waiters && order)
-		i = settle(s, waiters, order, when);
+		i = sort_and_wait(s, waiters, order, when);
 	else
 		*err = -ENOMEM;
 	free(waiters);
@@ -433,7 +433,7 @@ settle_many(struct select *s, int64_t when, int *err)
 
 /* Looks at what the caller wrote. The number of the default, or NONE. */
 static size_t
-examine(weft_case *cases, size_t n)
+check_cases(weft_case *cases, size_t n)
 {
 	size_t other = NONE;
 
@@ -468,7 +468,7 @@ select_any(weft_case *cases, size_t n, bool ordered, int64_t when)
 	s.cases = cases;
 	s.n = n;
 	s.ordered = ordered;
-	s.other = examine(cases, n);
+	s.other = check_cases(cases, n);
 	for (int look = 0; look < LOOKS; look++) {
 		i = choose(&s, false);
 		if (i == NONE)
@@ -481,7 +481,7 @@ select_any(weft_case *cases, size_t n, bool ordered, int64_t when)
 	if (s.other != NONE)
 		for (i = 0; i < n; i++)
 			if (cases[i].chan && cases[i].op_ == OP_RECV)
-				chan_overdue(cases[i].chan);
+				chan_run_timers(cases[i].chan);
 	if (n <= FEW)
 		i = settle_few(&s, when);
 	else

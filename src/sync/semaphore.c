@@ -62,10 +62,10 @@ try_take(struct sem *s, uint64_t n)
 static void
 admit(struct bucket *b, struct sem *s, struct list *woken)
 {
-	const void *key = lot_key(s, LOT_SEM);
+	const void *key = parking_lot_key(s, PARKING_SEM);
 	struct waiter *w;
 
-	while ((w = lot_first(b, key))) {
+	while ((w = parking_lot_first(b, key))) {
 		uint64_t want = *(const uint64_t *)w->elem;
 
 		/* pairs with weft_sem_release; who is let in sees it by us */
@@ -76,7 +76,7 @@ admit(struct bucket *b, struct sem *s, struct list *woken)
 			a_add_relaxed(&s->units, -want);
 			list_push(woken, &w->link);
 		}
-		if (!lot_first(b, key))
+		if (!parking_lot_first(b, key))
 			a_and_relaxed(&s->units, ~QUEUED);
 	}
 }
@@ -104,36 +104,36 @@ take_or_queue(struct sem *s, uint64_t n)
 static void
 leave(struct bucket *b, struct sem *s, struct waiter *w)
 {
-	const void *key = lot_key(s, LOT_SEM);
+	const void *key = parking_lot_key(s, PARKING_SEM);
 	struct list woken;
 
 	list_init(&woken);
-	lot_lock(key);
-	if (lot_leave(b, w)) {
-		if (lot_first(b, key))
+	parking_lot_lock(key);
+	if (parking_lot_remove(b, w)) {
+		if (parking_lot_first(b, key))
 			admit(b, s, &woken);
 		else
 			a_and_relaxed(&s->units, ~QUEUED);
 	}
-	lot_unlock(b);
+	parking_lot_unlock(b);
 	waiter_wake_all(&woken);
 }
 
 static enum race
 acquire(struct sem *s, uint64_t n, struct sleeper *who)
 {
-	const void *key = lot_key(s, LOT_SEM);
-	struct bucket *b = lot_lock(key);
+	const void *key = parking_lot_key(s, PARKING_SEM);
+	struct bucket *b = parking_lot_lock(key);
 	struct waiter w;
 	enum race how;
 
 	if (take_or_queue(s, n)) {
-		lot_unlock(b);
+		parking_lot_unlock(b);
 		return RACE_CLAIMED;
 	}
 	waiter_init(&w, who, key);
 	w.elem = &n;
-	lot_push(b, &w);
+	parking_lot_push(b, &w);
 	how = sleeper_sleep(who, &b->lock, WAIT_SEMA);
 	if (how != RACE_CLAIMED)
 		leave(b, s, &w);
@@ -201,16 +201,16 @@ weft_sem_acquire_context(weft_sem *s, uint64_t n, weft_context *ctx)
 static cold void
 release_slow(struct sem *s)
 {
-	const void *key = lot_key(s, LOT_SEM);
+	const void *key = parking_lot_key(s, PARKING_SEM);
 	struct bucket *b;
 	struct list woken;
 
 	hard_pause();
 	list_init(&woken);
-	b = lot_lock(key);
-	if (lot_first(b, key))
+	b = parking_lot_lock(key);
+	if (parking_lot_first(b, key))
 		admit(b, s, &woken);
-	lot_unlock(b);
+	parking_lot_unlock(b);
 	waiter_wake_all(&woken);
 }
 

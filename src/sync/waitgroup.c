@@ -49,7 +49,7 @@ release_all(struct waitgroup *wg, uint64_t state)
 	 */
 	if (!a_cas_acqrel(&wg->state, state, 0))
 		fatal("waitgroup: add races with the end of wait");
-	sema_release(&wg->sema, waiters_of(state));
+	parksema_release(&wg->sema, waiters_of(state));
 }
 
 public void
@@ -96,7 +96,7 @@ weft_waitgroup_wait(weft_waitgroup *wg_)
 			return;
 		/* pairs with release_all: it must count us */
 	} while (!a_cas_acqrel(&wg->state, state, state + 1));
-	sema_acquire(&wg->sema, WAIT_WAITGROUP);
+	parksema_acquire(&wg->sema, WAIT_WAITGROUP);
 	/* A new round may have taken the unit meant for us, or we its. */
 	if (unlikely(a_load_relaxed(&wg->state) != 0))
 		fatal("waitgroup: reused before all waits have returned");

@@ -13,7 +13,7 @@
 static bool
 set(struct g *gp, void *when)
 {
-	alarm_set_g(gp, *(int64_t *)when);
+	expire_arm_g(gp, *(int64_t *)when);
 	return true;
 }
 

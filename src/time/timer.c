@@ -58,7 +58,7 @@ fire(struct timer *t, int64_t now, struct glist *woken)
 		call(w, now, woken);
 		return;
 	}
-	chan_tick(w->c, now, woken);
+	chan_send_time(w->c, now, woken);
 }
 
 /* ---- setting ---- */
@@ -101,7 +101,7 @@ armed(struct weft_timer *w, int64_t ns)
 	if (!w)
 		return NULL;
 	w->t.period = period_of(w, ns);
-	if (likely(alarm_try_set(&w->t, due_in(ns)) == 0))
+	if (likely(expire_try_arm(&w->t, due_in(ns)) == 0))
 		return w;
 	if (w->c)
 		w->c->timer = NULL;	/* of AFTER: it goes with its timer */
@@ -179,7 +179,7 @@ weft_timer_reset(weft_timer *w, int64_t ns)
 		check_period(ns);
 	prevented = weft_timer_stop(w);
 	/* Another reset may have come between: then this prevents its. */
-	if (alarm_reset(&w->t, due_in(ns), period_of(w, ns), &was) != 0)
+	if (expire_rearm(&w->t, due_in(ns), period_of(w, ns), &was) != 0)
 		fatal("out of memory: a timer that was not set cannot be");
 	return prevented || was;
 }
@@ -195,7 +195,7 @@ weft_timer_free(weft_timer *w)
 }
 
 void
-tick_chan_gone(struct weft_timer *w)
+timer_chan_freed(struct weft_timer *w)
 {
 	timer_stop(&w->t);
 	free(w);

@@ -6,6 +6,6 @@
 struct weft_timer;
 
 /* The channel of weft_after is about to be freed: so is its timer. */
-void tick_chan_gone(struct weft_timer *t);
+void timer_chan_freed(struct weft_timer *t);
 
 #endif

@@ -5,13 +5,13 @@
 #include "os.h"
 
 bool
-nest_grow(struct nest *n)
+deque_grow(struct deque *n)
 {
 	uint32_t bottom = a_load_relaxed(&n->bottom);
-	uint32_t size = 2 * nest_size(n);
-	struct eggs *e;
+	uint32_t size = 2 * deque_size(n);
+	struct deque_buf *e;
 
-	if (size > NEST_MAX)
+	if (size > DEQUE_MAX)
 		return false;
 	e = os_map(round_up(sizeof *e + size * sizeof e->slot[0], PAGE));
 	if (!e)
@@ -20,7 +20,7 @@ nest_grow(struct nest *n)
 	/* Some of these may be taken meanwhile: copied in vain. */
 	for (uint32_t i = a_load_relaxed(&n->top); i != bottom; i++)
 		a_store_relaxed(&e->slot[i & (size - 1)],
-		    a_load_relaxed(nest_at(n, i)));
-	a_store_rel(&n->more, e);	/* pairs with nest_at */
+		    a_load_relaxed(deque_at(n, i)));
+	a_store_rel(&n->more, e);	/* pairs with deque_at */
 	return true;
 }

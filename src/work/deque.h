@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The nest of a P: goroutines that have not run yet, newest first.
+ * The deque of a P: goroutines that have not run yet, newest first.
  *
  * A goroutine that spawns children and waits for them is best served by the
  * newest child: its arguments and its stack-to-be are hot, and a tree of
@@ -30,53 +30,53 @@
 #include "hard.h"
 
 enum {
-	NEST_FIRST = 128,	/* slots at first; powers of two */
-	NEST_MAX = 1 << 24
+	DEQUE_FIRST = 128,	/* slots at first; powers of two */
+	DEQUE_MAX = 1 << 24
 };
 
-typedef APTR(struct g) nest_slot;
+typedef APTR(struct g) deque_slot;
 
-struct eggs {
+struct deque_buf {
 	uint32_t size;		/* constant */
-	nest_slot slot[];
+	deque_slot slot[];
 };
 
-struct nest {
+struct deque {
 	/* any thread, atomic: thieves, and the owner for the last one */
 	a32 top cache_aligned;
 	/* owner writes, any thread reads */
 	a32 bottom cache_aligned;
-	APTR(struct eggs) more;	/* NULL: the first ones */
-	nest_slot first[NEST_FIRST] cache_aligned;
+	APTR(struct deque_buf) more;	/* NULL: the first ones */
+	deque_slot first[DEQUE_FIRST] cache_aligned;
 };
 
 /* The slot of number i. */
-static inline nest_slot *
-nest_at(struct nest *n, uint32_t i)
+static inline deque_slot *
+deque_at(struct deque *n, uint32_t i)
 {
-	/* pairs with nest_grow */
-	struct eggs *e = a_load_acq(&n->more);
+	/* pairs with deque_grow */
+	struct deque_buf *e = a_load_acq(&n->more);
 
 	if (likely(!e))
-		return &n->first[i % NEST_FIRST];
+		return &n->first[i % DEQUE_FIRST];
 	return &e->slot[i & (e->size - 1)];
 }
 
 /* Owner only: how many fit in. */
 static inline uint32_t
-nest_size(const struct nest *n)
+deque_size(const struct deque *n)
 {
-	struct eggs *e = a_load_relaxed(&n->more);
+	struct deque_buf *e = a_load_relaxed(&n->more);
 
-	return e ? e->size : NEST_FIRST;
+	return e ? e->size : DEQUE_FIRST;
 }
 
 /* Owner only. Twice the slots. False if memory is refused. */
-bool nest_grow(struct nest *n);
+bool deque_grow(struct deque *n);
 
 /* Owner, or a guess by others. (An owner that pops may be one below top.) */
 static inline uint32_t
-nest_len(const struct nest *n)
+deque_len(const struct deque *n)
 {
 	int32_t len = (int32_t)(a_load_relaxed(&n->bottom) -
 	    a_load_relaxed(&n->top));
@@ -86,9 +86,9 @@ nest_len(const struct nest *n)
 
 /* Any thread: true if there was a moment during the call when it was empty. */
 static inline bool
-nest_empty(struct nest *n)
+deque_empty(struct deque *n)
 {
-	/* sc: pair with nest_push, see sched/idle.c. top first: it grows */
+	/* sc: pair with deque_push, see sched/idle.c. top first: it grows */
 	uint32_t top = a_load_sc(&n->top);
 
 	return (int32_t)(a_load_sc(&n->bottom) - top) <= 0;	/* sc: same */
@@ -99,58 +99,58 @@ nest_empty(struct nest *n)
  * runq_put.
  */
 static inline bool
-nest_push(struct nest *n, struct g *gp)
+deque_push(struct deque *n, struct g *gp)
 {
 	uint32_t bottom = a_load_relaxed(&n->bottom);
 
-	/* pairs with nest_take: its last reader is done with the slot */
-	if (unlikely(bottom - a_load_acq(&n->top) >= nest_size(n)) &&
-	    !nest_grow(n))
+	/* pairs with deque_steal: its last reader is done with the slot */
+	if (unlikely(bottom - a_load_acq(&n->top) >= deque_size(n)) &&
+	    !deque_grow(n))
 		return false;
-	a_store_relaxed(nest_at(n, bottom), gp);
+	a_store_relaxed(deque_at(n, bottom), gp);
 	hard_pause();
-	/* pairs with nest_take. sc: the caller looks for idle Ps next */
+	/* pairs with deque_steal. sc: the caller looks for idle Ps next */
 	a_store_sc(&n->bottom, bottom + 1);
 	return true;
 }
 
 /* Owner only. The newest, or NULL. */
 static inline struct g *
-nest_pop(struct nest *n)
+deque_pop(struct deque *n)
 {
 	uint32_t bottom = a_load_relaxed(&n->bottom) - 1, top;
 	struct g *gp;
 
 	if ((int32_t)(bottom - a_load_relaxed(&n->top)) < 0)
 		return NULL;		/* only the owner pushes */
-	/* sc: pairs with nest_take; see the head */
+	/* sc: pairs with deque_steal; see the head */
 	a_store_sc(&n->bottom, bottom);
 	hard_pause();
 	top = a_load_sc(&n->top);	/* sc: after the store above */
 	if (likely((int32_t)(bottom - top) > 0))
-		return a_load_relaxed(nest_at(n, bottom));
+		return a_load_relaxed(deque_at(n, bottom));
 	gp = NULL;
-	/* sc: the last one: pairs with nest_take */
+	/* sc: the last one: pairs with deque_steal */
 	if (bottom == top && a_cas_sc(&n->top, top, top + 1))
-		gp = a_load_relaxed(nest_at(n, bottom));
+		gp = a_load_relaxed(deque_at(n, bottom));
 	a_store_relaxed(&n->bottom, bottom + 1);
 	return gp;
 }
 
 /* Any thread. The oldest, or NULL: it is empty, or somebody was faster. */
 static inline struct g *
-nest_take(struct nest *n)
+deque_steal(struct deque *n)
 {
-	/* sc: pair with nest_pop; in this order */
+	/* sc: pair with deque_pop; in this order */
 	uint32_t top = a_load_sc(&n->top);
 	uint32_t bottom = a_load_sc(&n->bottom);	/* sc: the same */
 	struct g *gp;
 
 	if ((int32_t)(bottom - top) <= 0)
 		return NULL;
-	gp = a_load_relaxed(nest_at(n, top));
+	gp = a_load_relaxed(deque_at(n, top));
 	hard_pause();
-	/* sc: pairs with nest_pop, and nest_push: the slot has been read */
+	/* sc: pairs with deque_pop, and deque_push: the slot has been read */
 	return a_cas_sc(&n->top, top, top + 1) ? gp : NULL;
 }
 

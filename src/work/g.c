@@ -64,7 +64,7 @@ refill(struct gcache *c)
 	if (common.batches) {
 		c->dead = common.batches;
 		common.batches = c->dead->next_batch;
-		c->dead->endings = NULL;	/* the same word */
+		c->dead->exit_hooks = NULL;	/* the same word */
 		c->n_dead = G_BATCH;
 	}
 	while (common.odd && c->n_dead < G_BATCH) {
@@ -135,7 +135,7 @@ g_alloc(struct gcache *c)
 		return NULL;
 	gp = take(c);
 	check(a_load_relaxed(&gp->state) == G_DEAD && !g_stack(gp));
-	check(!gp->defers && !gp->endings);
+	check(!gp->defers && !gp->exit_hooks);
 	give_id(c, gp);
 	return gp;
 }
@@ -166,7 +166,7 @@ void
 g_free(struct gcache *c, struct g *gp)
 {
 	check(a_load_relaxed(&gp->state) == G_DEAD && !g_stack(gp));
-	check(!gp->defers && !gp->endings);
+	check(!gp->defers && !gp->exit_hooks);
 	push(&c->dead, gp);
 	if (unlikely(++c->n_dead == G_BATCH))
 		spill(c);

@@ -18,7 +18,7 @@
 #include "switch.h"
 
 struct defer;
-struct ending;
+struct exit_hook;
 struct weft_site;
 
 /*
@@ -52,7 +52,7 @@ enum gstate {
 enum {
 	HOLD_PIN = 1,		/* it runs on one M only: see pin.c */
 	HOLD_SEEN = 2,		/* the monitor saw it wait: see scavenge.c */
-	HOLD_COOLED = 4,	/* ... and has given back its cold pages */
+	HOLD_SCAVENGED = 4,	/* ... and has given back its cold pages */
 	HOLD_CLAIM = 8,		/* ... and is at its stack right now */
 	HOLD_PAUSED = 16	/* for dumps: it is paused, see pause.c */
 };
@@ -119,7 +119,7 @@ struct g {
 	/* itself only */
 	struct defer *defers;	/* newest first */
 	union {
-		struct ending *endings;	/* newest first; see local.c */
+		struct exit_hook *exit_hooks;	/* newest first; see local.c */
 		/* owner of a batch of dead records: the next batch */
 		struct g *next_batch;
 	};

@@ -36,18 +36,18 @@ runq_drain(struct runq *q, struct glist *out)
 
 	runq_drain_woken(q, out);
 	/* Oldest first: in the global queue the others would pass it by. */
-	while (nest_len(&q->nest) > 0)
-		if ((gp = nest_take(&q->nest)))
+	while (deque_len(&q->deque) > 0)
+		if ((gp = deque_steal(&q->deque)))
 			glist_push(out, gp);
-	while ((gp = nest_pop(&q->nest)))
+	while ((gp = deque_pop(&q->deque)))
 		glist_push(out, gp);
 }
 
 void
-runq_halve_nest(struct runq *q, struct glist *out)
+runq_halve_deque(struct runq *q, struct glist *out)
 {
-	for (uint32_t n = nest_len(&q->nest) / 2; n > 0; n--) {
-		struct g *gp = nest_take(&q->nest);
+	for (uint32_t n = deque_len(&q->deque) / 2; n > 0; n--) {
+		struct g *gp = deque_steal(&q->deque);
 
 		if (!gp)
 			break;		/* thieves came first */
@@ -61,7 +61,7 @@ runq_halve_nest(struct runq *q, struct glist *out)
  * sees, since my tail has not moved, and we look again.
  */
 static uint32_t
-grab(struct runq *mine, struct runq *victim, uint32_t tail)
+steal_half(struct runq *mine, struct runq *victim, uint32_t tail)
 {
 	for (;;) {
 		/* head first: n can then only be too large, not negative */
@@ -94,9 +94,9 @@ runq_steal(struct runq *mine, struct runq *victim, uint32_t *n)
 	uint32_t tail = a_load_relaxed(&mine->tail);
 	struct g *gp;
 
-	/* pairs with grab of others: they are done with slots we reuse */
+	/* pairs with steal_half of others: they are done with slots we reuse */
 	must(tail - a_load_acq(&mine->head) <= RUNQ_HALF);
-	*n = grab(mine, victim, tail);
+	*n = steal_half(mine, victim, tail);
 	if (*n == 0)
 		return NULL;
 	gp = a_load_relaxed(&mine->ring[(tail + *n - 1) % RUNQ_SIZE]);
@@ -108,20 +108,20 @@ runq_steal(struct runq *mine, struct runq *victim, uint32_t *n)
 
 /* One at a time: the owner may pop any but the one at the top. */
 struct g *
-runq_steal_nest(struct runq *mine, struct runq *victim, uint32_t *n)
+runq_steal_deque(struct runq *mine, struct runq *victim, uint32_t *n)
 {
-	uint32_t want = (nest_len(&victim->nest) + 1) / 2;
+	uint32_t want = (deque_len(&victim->deque) + 1) / 2;
 	struct g *first = NULL, *gp;
 
-	if (want > NEST_GRAB)
-		want = NEST_GRAB;
-	if (want > nest_size(&mine->nest) - nest_len(&mine->nest))
+	if (want > DEQUE_STEAL_MAX)
+		want = DEQUE_STEAL_MAX;
+	if (want > deque_size(&mine->deque) - deque_len(&mine->deque))
 		want = 1;
-	for (*n = 0; *n < want && (gp = nest_take(&victim->nest)); ++*n) {
+	for (*n = 0; *n < want && (gp = deque_steal(&victim->deque)); ++*n) {
 		if (!first)
 			first = gp;
 		else
-			must(nest_push(&mine->nest, gp));
+			must(deque_push(&mine->deque, gp));
 	}
 	return first;
 }
@@ -160,7 +160,7 @@ runq_taken(struct runq *q, uint32_t tail)
 bool
 runq_empty(struct runq *q)
 {
-	if (!nest_empty(&q->nest))
+	if (!deque_empty(&q->deque))
 		return false;
 	for (;;) {
 		/* sc: pair with runq_put and runq_swap_next, see idle.c */
@@ -179,9 +179,9 @@ runq_empty(struct runq *q)
 static void
 globq_count(struct globq *q)
 {
-	a_store_relaxed(&q->urgent, q->first.n);
+	a_store_relaxed(&q->urgent, q->urgent_list.n);
 	/* sc: pairs with globq_len; as in runq_put */
-	a_store_sc(&q->n, q->list.n + q->first.n);
+	a_store_sc(&q->n, q->list.n + q->urgent_list.n);
 }
 
 void
@@ -194,7 +194,7 @@ globq_put(struct globq *q, struct glist *l)
 void
 globq_put_urgent(struct globq *q, struct glist *l)
 {
-	glist_move(&q->first, l);
+	glist_move(&q->urgent_list, l);
 	globq_count(q);
 }
 
@@ -212,14 +212,14 @@ pop_usual(struct globq *q)
 	struct g *gp = glist_pop(&q->list);
 
 	if (gp)
-		a_bump(&q->given, 1);
+		a_bump(&q->n_taken, 1);
 	return gp;
 }
 
 struct g *
 globq_peek(const struct globq *q)
 {
-	return q->first.head ? q->first.head : q->list.head;
+	return q->urgent_list.head ? q->urgent_list.head : q->list.head;
 }
 
 static struct g *
@@ -235,7 +235,7 @@ find(const struct glist *l, bool (*fn)(struct g *gp))
 struct g *
 globq_find(const struct globq *q, bool (*fn)(struct g *gp))
 {
-	struct g *gp = find(&q->first, fn);
+	struct g *gp = find(&q->urgent_list, fn);
 
 	return gp ? gp : find(&q->list, fn);
 }
@@ -260,15 +260,15 @@ unlink(struct glist *l, struct g *gp)
 void
 globq_remove(struct globq *q, struct g *gp)
 {
-	if (!unlink(&q->first, gp) && unlink(&q->list, gp))
-		a_bump(&q->given, 1);
+	if (!unlink(&q->urgent_list, gp) && unlink(&q->list, gp))
+		a_bump(&q->n_taken, 1);
 	globq_count(q);
 }
 
 struct g *
 globq_get(struct globq *q)
 {
-	struct g *gp = glist_pop(&q->first);
+	struct g *gp = glist_pop(&q->urgent_list);
 
 	if (!gp)
 		gp = pop_usual(q);
@@ -284,7 +284,7 @@ globq_get_batch(struct globq *q, struct runq *mine, uint32_t procs,
 	struct g *first, *gp;
 
 	check(runq_len(mine) + more <= RUNQ_SIZE);
-	if (urgent && q->first.n)
+	if (urgent && q->urgent_list.n)
 		return globq_get(q);
 	first = pop_usual(q);
 	if (n > more)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where runnable goroutines wait: a ring, one slot and a nest a P, and the
+ * Where runnable goroutines wait: a ring, one slot and a deque a P, and the
  * global queue.
  *
  * The ring has one producer, its owner, and many consumers: the owner and
@@ -11,7 +11,7 @@
  *
  * `runnext` is the goroutine to run next: the one woken last, whose data is
  * hot. The owner exchanges it, a thief may take it as a last resort. Those
- * that never ran are in the nest, see there.
+ * that never ran are in the deque, see there.
  *
  * Rejected: plain stores instead of locked instructions while there is only
  * one P. Tried: no difference to a yield.
@@ -29,7 +29,7 @@ enum {
 	RUNQ_SIZE = 256,	/* a power of two */
 	RUNQ_HALF = RUNQ_SIZE / 2,
 	RUNQ_LONG = 16,
-	NEST_GRAB = 32
+	DEQUE_STEAL_MAX = 32
 };
 
 struct runq {
@@ -40,7 +40,7 @@ struct runq {
 	/* any thread, atomic */
 	APTR(struct g) next;
 	APTR(struct g) ring[RUNQ_SIZE] cache_aligned;
-	struct nest nest;
+	struct deque deque;
 };
 
 /* What must hold whenever the owner looks. */
@@ -162,8 +162,8 @@ runq_get(struct runq *q)
 
 /* Owner only, ring full: appends half of it, oldest first, to a list. */
 void runq_halve(struct runq *q, struct glist *out);
-/* The same for the nest. */
-void runq_halve_nest(struct runq *q, struct glist *out);
+/* The same for the deque. */
+void runq_halve_deque(struct runq *q, struct glist *out);
 /* Owner only: appends everything to a list, newborns last, oldest first. */
 void runq_drain(struct runq *q, struct glist *out);
 /* The same without the newborns. */
@@ -175,8 +175,8 @@ void runq_drain_woken(struct runq *q, struct glist *out);
  * took in all, and the others are in the thief's ring.
  */
 struct g *runq_steal(struct runq *mine, struct runq *victim, uint32_t *n);
-/* The same for the nest, oldest first, at most NEST_GRAB. */
-struct g *runq_steal_nest(struct runq *mine, struct runq *victim, uint32_t *n);
+/* The same for the deque, oldest first, at most DEQUE_STEAL_MAX. */
+struct g *runq_steal_deque(struct runq *mine, struct runq *victim, uint32_t *n);
 /* Thief: takes the victim's runnext if it is still gp. */
 bool runq_steal_next(struct runq *victim, struct g *gp);
 static inline struct g *
@@ -191,7 +191,7 @@ uint32_t runq_len(struct runq *q);
 uint32_t runq_tail(struct runq *q);
 bool runq_taken(struct runq *q, uint32_t tail);
 /* Any thread: true if there was a moment during the call at which ring and
- * runnext were both empty, and one at which the nest was. */
+ * runnext were both empty, and one at which the deque was. */
 bool runq_empty(struct runq *q);
 
 /* ---- the global queue: under the scheduler's lock ---- */
@@ -203,11 +203,11 @@ bool runq_empty(struct runq *q);
 struct globq {
 	/* under sched.lock */
 	struct glist list;
-	struct glist first;	/* urgent */
+	struct glist urgent_list;	/* urgent */
 	/* any thread, atomic; written under sched.lock */
 	a32 n;			/* the length of both */
 	a32 urgent;		/* ... and of the urgent one */
-	a32 given;		/* how many that were not urgent it gave out */
+	a32 n_taken;		/* how many that were not urgent it gave out */
 };
 
 void globq_put(struct globq *q, struct glist *l);

@@ -24,8 +24,8 @@
 
 enum {
 	CHILDREN = 4,
-	SKIP = CHILDREN - 1,	/* places left out: see struct timers */
-	PLACES_MIN = PAGE / sizeof(struct place) - SKIP,
+	SKIP = CHILDREN - 1,	/* places left out: see struct timer_heap */
+	SLOTS_MIN = PAGE / sizeof(struct timer_slot) - SKIP,
 	EMPTY_MIN = 32,
 	RUN_BATCH = 128
 };
@@ -34,56 +34,56 @@ enum {
 
 /* The timer of a place; NULL if it is a goroutine's, or empty. */
 static struct timer *
-timer_of(struct place p)
+timer_of(struct timer_slot p)
 {
-	return p.who & PLACE_G ? NULL : (struct timer *)p.who;
+	return p.who & SLOT_G ? NULL : (struct timer *)p.who;
 }
 
 static void
-put(struct timers *h, uint32_t i, struct place p)
+put(struct timer_heap *h, uint32_t i, struct timer_slot p)
 {
 	struct timer *t = timer_of(p);
 
-	h->places[i] = p;
+	h->slots[i] = p;
 	if (t)
-		t->place = i;
+		t->slot = i;
 }
 
 static void
-sift_up(struct timers *h, uint32_t i, struct place p)
+sift_up(struct timer_heap *h, uint32_t i, struct timer_slot p)
 {
 	while (i > 0) {
 		uint32_t up = (i - 1) / CHILDREN;
 
-		if (h->places[up].when <= p.when)
+		if (h->slots[up].when <= p.when)
 			break;
-		put(h, i, h->places[up]);
+		put(h, i, h->slots[up]);
 		i = up;
 	}
 	put(h, i, p);
 }
 
 static uint32_t
-earliest_child(const struct timers *h, uint32_t i)
+earliest_child(const struct timer_heap *h, uint32_t i)
 {
 	uint32_t first = i * CHILDREN + 1, best = first;
 	uint32_t end = first + CHILDREN < h->n ? first + CHILDREN : h->n;
 
 	for (uint32_t c = first + 1; c < end; c++)
-		if (h->places[c].when < h->places[best].when)
+		if (h->slots[c].when < h->slots[best].when)
 			best = c;
 	return best;
 }
 
 static void
-sift_down(struct timers *h, uint32_t i, struct place p)
+sift_down(struct timer_heap *h, uint32_t i, struct timer_slot p)
 {
 	while (i * CHILDREN + 1 < h->n) {
 		uint32_t c = earliest_child(h, i);
 
-		if (p.when <= h->places[c].when)
+		if (p.when <= h->slots[c].when)
 			break;
-		put(h, i, h->places[c]);
+		put(h, i, h->slots[c]);
 		i = c;
 	}
 	put(h, i, p);
@@ -91,46 +91,46 @@ sift_down(struct timers *h, uint32_t i, struct place p)
 
 /* What must hold whenever the lock is free. */
 bool
-timers_valid(struct timers *h)
+timer_heap_valid(struct timer_heap *h)
 {
 	uint32_t empty = 0;
 
 	for (uint32_t i = 0; i < h->n; i++) {
-		struct place p = h->places[i];
+		struct timer_slot p = h->slots[i];
 		struct timer *t = timer_of(p);
 
-		if (i && h->places[(i - 1) / CHILDREN].when > p.when)
+		if (i && h->slots[(i - 1) / CHILDREN].when > p.when)
 			return false;
 		empty += !p.who;
-		if (t && (t->place != i || a_load_relaxed(&t->heap) != h))
+		if (t && (t->slot != i || a_load_relaxed(&t->heap) != h))
 			return false;
 	}
-	return empty == h->n_empty && (h->n == 0 || h->places[h->n - 1].who);
+	return empty == h->n_empty && (h->n == 0 || h->slots[h->n - 1].who);
 }
 
 /* Moves the places to memory for cap of them. False if it is refused. */
 static bool
-resize(struct timers *h, uint32_t cap)
+resize(struct timer_heap *h, uint32_t cap)
 {
-	struct place *places = os_map((cap + SKIP) * sizeof *places);
+	struct timer_slot *slots = os_map((cap + SKIP) * sizeof *slots);
 
-	if (!places)
+	if (!slots)
 		return false;
-	places += SKIP;
-	if (h->places) {
-		memcpy(places, h->places, h->n * sizeof *places);
-		os_unmap(h->places - SKIP, (h->cap + SKIP) * sizeof *places);
+	slots += SKIP;
+	if (h->slots) {
+		memcpy(slots, h->slots, h->n * sizeof *slots);
+		os_unmap(h->slots - SKIP, (h->cap + SKIP) * sizeof *slots);
 	}
-	h->places = places;
+	h->slots = slots;
 	h->cap = cap;
 	return true;
 }
 
 /* No empty places at the end. */
 static void
-trim(struct timers *h)
+trim(struct timer_heap *h)
 {
-	while (h->n && !h->places[h->n - 1].who) {
+	while (h->n && !h->slots[h->n - 1].who) {
 		h->n--;
 		h->n_empty--;
 	}
@@ -138,20 +138,20 @@ trim(struct timers *h)
 
 /* The same after something left; and memory for a few times what is there. */
 static void
-shrink(struct timers *h)
+shrink(struct timer_heap *h)
 {
 	trim(h);
-	if (unlikely(h->cap > PLACES_MIN && h->n < h->cap / 8))
-		resize(h, h->cap / 4 < PLACES_MIN ? PLACES_MIN : h->cap / 4);
+	if (unlikely(h->cap > SLOTS_MIN && h->n < h->cap / 8))
+		resize(h, h->cap / 4 < SLOTS_MIN ? SLOTS_MIN : h->cap / 4);
 }
 
 /* The top place leaves. */
 static void
-drop_top(struct timers *h)
+drop_top(struct timer_heap *h)
 {
-	struct place last = h->places[--h->n];
+	struct timer_slot last = h->slots[--h->n];
 
-	if (!h->places[0].who)
+	if (!h->slots[0].who)
 		h->n_empty--;
 	if (h->n)
 		sift_down(h, 0, last);
@@ -160,18 +160,18 @@ drop_top(struct timers *h)
 
 /* Throws out all empty places. */
 static cold void
-compact(struct timers *h)
+compact(struct timer_heap *h)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < h->n; i++)
-		if (h->places[i].who)
-			put(h, n++, h->places[i]);
+		if (h->slots[i].who)
+			put(h, n++, h->slots[i]);
 	h->n = n;
 	h->n_empty = 0;
 	for (uint32_t i = n / CHILDREN + 1; i-- > 0; )
 		if (i < n)
-			sift_down(h, i, h->places[i]);
+			sift_down(h, i, h->slots[i]);
 	trim(h);
 }
 
@@ -180,13 +180,13 @@ compact(struct timers *h)
  * time needs no care: who looks too early looks again.
  */
 static bool
-publish(struct timers *h)
+publish(struct timer_heap *h)
 {
-	int64_t first = h->n ? h->places[0].when : NEVER_NS;
+	int64_t first = h->n ? h->slots[0].when : NEVER_NS;
 	int64_t old = (int64_t)a_load_relaxed(&h->first);
 
 	/*
-	 * sc: pairs with alarm_watch: who sets a timer looks next whether
+	 * sc: pairs with expire_watch: who sets a timer looks next whether
 	 * somebody waits for it, while who goes to wait looks for timers
 	 */
 	if (first < old)
@@ -198,9 +198,9 @@ publish(struct timers *h)
 
 /* Makes room for n more. False if memory is refused. */
 static bool
-reserve(struct timers *h, uint32_t n)
+reserve(struct timer_heap *h, uint32_t n)
 {
-	uint32_t cap = h->cap ? h->cap : PLACES_MIN;
+	uint32_t cap = h->cap ? h->cap : SLOTS_MIN;
 
 	if (likely(n <= h->cap - h->n))
 		return true;
@@ -215,16 +215,16 @@ reserve(struct timers *h, uint32_t n)
 
 /* There is room. */
 static void
-insert(struct timers *h, int64_t when, uintptr_t who)
+insert(struct timer_heap *h, int64_t when, uintptr_t who)
 {
-	sift_up(h, h->n++, (struct place){ when, who });
+	sift_up(h, h->n++, (struct timer_slot){ when, who });
 	trim(h);		/* an empty place may have moved to the end */
 }
 
 static void
-leave(struct timers *h, struct timer *t)
+vacate(struct timer_heap *h, struct timer *t)
 {
-	h->places[t->place].who = 0;
+	h->slots[t->slot].who = 0;
 	h->n_empty++;
 	shrink(h);
 	if (unlikely(h->n_empty > EMPTY_MIN && h->n_empty > h->n / 4))
@@ -234,7 +234,7 @@ leave(struct timers *h, struct timer *t)
 /* ---- for all ---- */
 
 int
-timers_add(struct timers *h, struct timer *t, int64_t when)
+timer_heap_add(struct timer_heap *h, struct timer *t, int64_t when)
 {
 	int earlier = -ENOMEM;
 
@@ -245,22 +245,22 @@ timers_add(struct timers *h, struct timer *t, int64_t when)
 		a_store_rel(&t->heap, h);	/* pairs with timer_stop */
 		earlier = publish(h);
 	}
-	check_slow(h->n > 64 || timers_valid(h));
+	check_slow(h->n > 64 || timer_heap_valid(h));
 	lock_drop(&h->lock);
 	return earlier;
 }
 
 int
-timers_add_g(struct timers *h, struct g *gp, int64_t when)
+timer_heap_add_g(struct timer_heap *h, struct g *gp, int64_t when)
 {
 	int earlier = -ENOMEM;
 
 	lock_take(&h->lock);
 	if (likely(reserve(h, 1))) {
-		insert(h, when, (uintptr_t)gp | PLACE_G);
+		insert(h, when, (uintptr_t)gp | SLOT_G);
 		earlier = publish(h);
 	}
-	check_slow(h->n > 64 || timers_valid(h));
+	check_slow(h->n > 64 || timer_heap_valid(h));
 	lock_drop(&h->lock);
 	return earlier;
 }
@@ -268,17 +268,17 @@ timers_add_g(struct timers *h, struct g *gp, int64_t when)
 bool
 timer_stop(struct timer *t)
 {
-	struct timers *h;
+	struct timer_heap *h;
 
-	/* pairs with timers_add, timers_run and timers_move */
+	/* pairs with timer_heap_add, timer_heap_run and timer_heap_move */
 	while ((h = a_load_acq(&t->heap))) {
 		lock_take(&h->lock);
 		if (a_load_relaxed(&t->heap) == h) {
-			leave(h, t);
+			vacate(h, t);
 			/* pairs with itself: who sees it idle may arm it */
 			a_store_rel(&t->heap, NULL);
 			publish(h);
-			check_slow(h->n > 64 || timers_valid(h));
+			check_slow(h->n > 64 || timer_heap_valid(h));
 			lock_drop(&h->lock);
 			return true;
 		}
@@ -288,10 +288,10 @@ timer_stop(struct timer *t)
 }
 
 int
-timers_set(struct timers *mine, struct timer *t, int64_t when, int64_t period,
+timer_heap_set(struct timer_heap *mine, struct timer *t, int64_t when, int64_t period,
     bool *was)
 {
-	struct timers *h, *to;
+	struct timer_heap *h, *to;
 	int earlier = -ENOMEM;
 
 	for (;;) {
@@ -307,7 +307,7 @@ timers_set(struct timers *mine, struct timer *t, int64_t when, int64_t period,
 	}
 	*was = h != NULL;
 	if (h)
-		leave(h, t);
+		vacate(h, t);
 	if (likely(reserve(to, 1))) {
 		t->period = period;
 		insert(to, when, (uintptr_t)t);
@@ -315,7 +315,7 @@ timers_set(struct timers *mine, struct timer *t, int64_t when, int64_t period,
 	} else {
 		a_store_rel(&t->heap, NULL);	/* pairs with timer_stop */
 	}
-	check_slow(to->n > 64 || timers_valid(to));
+	check_slow(to->n > 64 || timer_heap_valid(to));
 	lock_drop(&to->lock);
 	return earlier;
 }
@@ -337,7 +337,7 @@ next_tick(int64_t due, int64_t period, int64_t now)
  * returned, so that who stops it meanwhile waits for the lock.
  */
 static void
-fire(struct timers *h, struct place p, int64_t now, struct glist *woken)
+fire(struct timer_heap *h, struct timer_slot p, int64_t now, struct glist *woken)
 {
 	struct timer *t = timer_of(p);
 
@@ -350,43 +350,43 @@ fire(struct timers *h, struct place p, int64_t now, struct glist *woken)
 }
 
 void
-timers_run(struct timers *h, int64_t now, struct glist *woken)
+timer_heap_run(struct timer_heap *h, int64_t now, struct glist *woken)
 {
 	int n = 0;
 
 	lock_take(&h->lock);
-	while (h->n && h->places[0].when <= now && n < RUN_BATCH) {
-		struct place p = h->places[0];
+	while (h->n && h->slots[0].when <= now && n < RUN_BATCH) {
+		struct timer_slot p = h->slots[0];
 
 		drop_top(h);
-		if (p.who & PLACE_G)
-			glist_push(woken, (struct g *)(p.who - PLACE_G));
+		if (p.who & SLOT_G)
+			glist_push(woken, (struct g *)(p.who - SLOT_G));
 		else if (p.who)
 			fire(h, p, now, woken);
 		n += p.who != 0;
 	}
 	publish(h);
-	check_slow(h->n > 64 || timers_valid(h));
+	check_slow(h->n > 64 || timer_heap_valid(h));
 	lock_drop(&h->lock);
 }
 
 bool
-timers_pending(struct timers *h)
+timer_heap_pending(struct timer_heap *h)
 {
 	bool some = false;
 
 	lock_take(&h->lock);
 	for (uint32_t i = 0; i < h->n && !some; i++)
-		some = h->places[i].who && h->places[i].when != NEVER_NS;
+		some = h->slots[i].who && h->slots[i].when != NEVER_NS;
 	lock_drop(&h->lock);
 	return some;
 }
 
 void
-timers_move(struct timers *from, struct timers *to)
+timer_heap_move(struct timer_heap *from, struct timer_heap *to)
 {
-	struct timers *low = from < to ? from : to;
-	struct timers *high = from < to ? to : from;
+	struct timer_heap *low = from < to ? from : to;
+	struct timer_heap *high = from < to ? to : from;
 
 	lock_take(&low->lock);
 	lock_take_peer(&high->lock);
@@ -394,7 +394,7 @@ timers_move(struct timers *from, struct timers *to)
 		fatal("out of memory: no room for %u timers of a processor "
 		    "that is gone", from->n);
 	for (uint32_t i = 0; i < from->n; i++) {
-		struct place p = from->places[i];
+		struct timer_slot p = from->slots[i];
 		struct timer *t = timer_of(p);
 
 		if (p.who)

@@ -7,10 +7,10 @@
  * takes one store: the place is left empty and cleaned up later. After the
  * stop nothing refers to the record any more.
  *
- *	IDLE --- alarm_set ---> ARMED, in the heap of the caller's P
+ *	IDLE --- expire_arm ---> ARMED, in the heap of the caller's P
  *	  ^                        |
  *	  +--- timer_stop, any thread, under the heap's lock
- *	  +--- timers_run, whoever finds it due, under the heap's lock;
+ *	  +--- timer_heap_run, whoever finds it due, under the heap's lock;
  *	       a fn that gives a next time leaves it ARMED
  *
  * fn runs under the heap's lock. So when timer_stop returns, fn has finished
@@ -27,10 +27,10 @@ struct timer {
 	/* constant */
 	void (*fn)(struct timer *t, int64_t now, struct glist *woken);
 	/* written under the lock of the heap it is in, or moves to */
-	APTR(struct timers) heap;	/* NULL: IDLE */
-	uint32_t place;
+	APTR(struct timer_heap) heap;	/* NULL: IDLE */
+	uint32_t slot;
 	/* the owner's: it fills a hole in the record that the timer is in */
-	uint32_t note;
+	uint32_t owner_word;
 	/* under that lock */
 	int64_t when;		/* fn sets it to be armed again then */
 	int64_t period;		/* of one that is armed again anyway, or 0 */
@@ -43,17 +43,17 @@ struct timer {
  * stops that, so it needs no record, and its stack, which may be cold, is not
  * touched before it runs again.
  */
-struct place {
+struct timer_slot {
 	int64_t when;
-	uintptr_t who;		/* a timer; a goroutine | PLACE_G; 0: empty */
+	uintptr_t who;		/* a timer; a goroutine | SLOT_G; 0: empty */
 };
-enum { PLACE_G = 1 };
+enum { SLOT_G = 1 };
 
-struct timers {
+struct timer_heap {
 	struct lock lock;
 	/* under lock */
 	uint32_t n, n_empty, cap;
-	struct place *places;	/* 1, 5, 9 ... begin a cache line: children of
+	struct timer_slot *slots;	/* 1, 5, 9 ... begin a cache line: children of
 				 * a node are in one */
 	/* any thread, atomic; written under lock: when to look, a time that
 	 * is never later than that of any timer in the heap */
@@ -76,31 +76,31 @@ bool timer_stop(struct timer *t);
 
 /* ---- one heap ---- */
 
-#define TIMERS_INIT \
+#define TIMER_HEAP_INIT \
 	{ .lock = LOCK_INIT(RANK_TIMER), .first = { (uint64_t)NEVER_NS } }
 /* Arms an IDLE timer. 1 if there is reason to look earlier now, 0 if not,
  * -ENOMEM (never if one was stopped in this heap just before). */
-int timers_add(struct timers *h, struct timer *t, int64_t when);
+int timer_heap_add(struct timer_heap *h, struct timer *t, int64_t when);
 /*
  * The same for one that may be armed, in any heap, and that others may arm, or
  * stop, at the same time: from now on it is armed like this. *was: it was
  * armed. It is not touched after it is armed: it may fire, and be gone.
  */
-int timers_set(struct timers *h, struct timer *t, int64_t when,
+int timer_heap_set(struct timer_heap *h, struct timer *t, int64_t when,
     int64_t period, bool *was);
-/* The same as timers_add for a WAITING goroutine that is to be woken then. */
-int timers_add_g(struct timers *h, struct g *gp, int64_t when);
+/* The same as timer_heap_add for a WAITING goroutine that is to be woken then. */
+int timer_heap_add_g(struct timer_heap *h, struct g *gp, int64_t when);
 /* Fires what is due, at most a batch of them; who was woken goes on a list. */
-void timers_run(struct timers *h, int64_t now, struct glist *woken);
+void timer_heap_run(struct timer_heap *h, int64_t now, struct glist *woken);
 /* Moves all to another heap, armed throughout. */
-void timers_move(struct timers *from, struct timers *to);
+void timer_heap_move(struct timer_heap *from, struct timer_heap *to);
 /* Will any fire? */
-bool timers_pending(struct timers *h);
+bool timer_heap_pending(struct timer_heap *h);
 /* For checks and tests. Lock held. */
-bool timers_valid(struct timers *h);
+bool timer_heap_valid(struct timer_heap *h);
 
 static inline int64_t
-timers_first(struct timers *h)
+timer_heap_first(struct timer_heap *h)
 {
 	/* sc: pairs with publish, see sched/expire.c */
 	return (int64_t)a_load_sc(&h->first);

@@ -384,7 +384,7 @@ static const char teller[] =
 	"#include <stdio.h>\n"
 	"#include <string.h>\n"
 	"#include \"audit.h\"\n"
-	"#include \"self.h\"\n"
+	"#include \"tls_self.h\"\n"
 	"__thread struct self self_tls "
 	"    __attribute__((tls_model(\"initial-exec\")));\n"
 	"size_t format(char *b, size_t n, const char *f, ...) {\n"

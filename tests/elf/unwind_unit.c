@@ -17,9 +17,9 @@
 #include "cfi.h"
 #include "m.h"
 #include "rawcall.h"
-#include "self.h"
 #include "switch.h"
 #include "t.h"
+#include "tls_self.h"
 #include "unwind.h"
 #include "weft.h"
 

@@ -41,8 +41,8 @@ claim_anew(void)
 
 	OK(!is_open(HIGH));
 	high_pair(fd);
-	EQ(when_claim(HIGH), 0);
-	when_drop(HIGH);
+	EQ(readable_claim(HIGH), 0);
+	readable_drop(HIGH);
 	EQ(weft_close(HIGH), 0);
 	OK(!is_open(HIGH));
 	NEED(close(fd[1]));
@@ -53,12 +53,12 @@ GTEST(is_kept_until_it_is_dropped, 2)
 	int fd[2];
 
 	high_pair(fd);
-	EQ(when_claim(fd[0]), 0);
+	EQ(readable_claim(fd[0]), 0);
 	EQ(weft_close(fd[0]), 0);
 	OK(is_open(fd[0]));
-	EQ(when_claim(fd[0]), -EBADF);
+	EQ(readable_claim(fd[0]), -EBADF);
 	OK(is_open(fd[0]));
-	when_drop(fd[0]);
+	readable_drop(fd[0]);
 	claim_anew();
 	NEED(close(fd[1]));
 }
@@ -79,10 +79,10 @@ GTEST(is_kept_until_there_is_a_goroutine, 2)
 	OK(gp);
 	weft_waitgroup_add(&all, 1);
 	high_pair(fd);
-	EQ(when_claim(fd[0]), 0);
+	EQ(readable_claim(fd[0]), 0);
 	EQ(weft_close(fd[0]), 0);
 	OK(is_open(fd[0]));
-	when_attach(fd[0], gp);
+	readable_attach(fd[0], gp);
 	weft_waitgroup_wait(&all);
 	claim_anew();
 	NEED(close(fd[1]));

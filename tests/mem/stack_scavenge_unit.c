@@ -404,7 +404,7 @@ cool_at(struct stack *s, char *sp)
 	char *bottom = s->lo, *keep = sp - 256;
 
 	memset(bottom, 7, stack_bytes(s));
-	stack_cool(s, sp);
+	stack_scavenge_below(s, sp);
 	keep -= (uintptr_t)keep % PAGE;
 	if (keep < bottom)
 		keep = bottom;
@@ -449,7 +449,7 @@ TEST(cooling_gives_memory_back)
 	get(N, stack_default_class, DEEP);
 	full = resident();
 	for (int i = 0; i < N; i++)
-		stack_cool(all[i], (char *)all[i] - PAGE);
+		stack_scavenge_below(all[i], (char *)all[i] - PAGE);
 	OK(resident() < full - (int64_t)N * (DEEP - 3 * PAGE) + MIB);
 }
 
@@ -464,10 +464,10 @@ TEST(a_stack_pointer_in_another_stack_cools_nothing)
 	OK((char *)above->lo > (char *)s);
 	memset(s->lo, 7, stack_bytes(s));
 	memset(above->lo, 9, stack_bytes(above));
-	stack_cool(s, (char *)above - 300);
+	stack_scavenge_below(s, (char *)above - 300);
 	OK(holds(s->lo, stack_bytes(s), 7));
 	OK(holds(above->lo, stack_bytes(above), 9));
-	stack_cool(above, (char *)s - 300);
+	stack_scavenge_below(above, (char *)s - 300);
 	OK(holds(s->lo, stack_bytes(s), 7));
 	OK(holds(above->lo, stack_bytes(above), 9));
 	EQ(s->class, stack_default_class);
@@ -540,7 +540,7 @@ GTEST(a_goroutine_may_wait_on_a_stack_of_its_own, 1)
 		weft_yield();
 	OK((char *)traveller->frame.sp > own_stack &&
 	    (char *)traveller->frame.sp < own_stack + OWN_BYTES);
-	stack_cool(g_stack(traveller), traveller->frame.sp);
+	stack_scavenge_below(g_stack(traveller), traveller->frame.sp);
 	OK(holds(own_stack, OWN_BYTES / 2, 5));
 	weft_chan_send(call_home, &v);
 	OK(!weft_chan_recv(back, NULL));
@@ -603,7 +603,7 @@ GTEST(a_parked_goroutine_notices_nothing, 1)
 			char *dug = (char *)s - 50 * 1000;
 
 			OK(!holds(dug, 30 * 1000, 0));
-			stack_cool(s, sleepers[i]->frame.sp);
+			stack_scavenge_below(s, sleepers[i]->frame.sp);
 			OK(holds(dug, 30 * 1000, 0) || t_emulated());
 		}
 		for (int i = 0; i < 8; i++)

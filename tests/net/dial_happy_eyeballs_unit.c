@@ -68,7 +68,7 @@ list(const char *what)
 static int
 dial(const char *what, weft_dial_opt opt)
 {
-	struct limit limit = limit_of(&opt);
+	struct dial_deadline limit = dial_deadline_of(&opt);
 	struct found *f = list(what);
 	int r = dial_any(f, NULL, &opt, &limit);
 
@@ -344,7 +344,7 @@ TEST(cancelled_before)
 {
 	weft_context *ctx = weft_context_make(NULL);
 	weft_dial_opt opt = { .context = ctx };
-	struct limit limit = limit_of(&opt);
+	struct dial_deadline limit = dial_deadline_of(&opt);
 	struct found *f;
 
 	good = weft_listen("tcp4", "127.0.0.1:0");

@@ -72,7 +72,7 @@ TEST(note_times_out)
 #ifdef WEFT_DEBUG
 DIES(rank_order, 0, "lock rank")
 {
-	static struct lock outer = LOCK_INIT(RANK_SEMA);
+	static struct lock outer = LOCK_INIT(RANK_PARKING_LOT);
 
 	lock_take(&lock);
 	lock_take(&outer);

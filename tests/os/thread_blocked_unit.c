@@ -57,7 +57,7 @@ end(pthread_t t)
 static void
 await_asleep(int tid)
 {
-	while (os_thread_asleep(tid) != 1)
+	while (os_thread_blocked(tid) != 1)
 		os_thread_yield();
 }
 
@@ -102,8 +102,8 @@ no_more_numbers(bool really)
 
 TEST(a_thread_that_runs)
 {
-	EQ(os_thread_asleep(os_thread_id()), 0);
-	EQ(os_thread_asleep(os_thread_id()), 0);
+	EQ(os_thread_blocked(os_thread_id()), 0);
+	EQ(os_thread_blocked(os_thread_id()), 0);
 }
 
 TEST(nothing_is_opened_the_second_time)
@@ -116,7 +116,7 @@ TEST(nothing_is_opened_the_second_time)
 	EQ(open_numbers(), n + 1);
 	EQ(lowest_free(), low);
 	no_more_numbers(true);
-	EQ(os_thread_asleep(tid), 1);
+	EQ(os_thread_blocked(tid), 1);
 	no_more_numbers(false);
 	end(t);
 }
@@ -128,12 +128,12 @@ TEST(forgotten_when_not_asked_for)
 	int tid = start(&t, &tid_of[0]), n = open_numbers();
 
 	await_asleep(tid);
-	os_asleep_forget(false);
+	os_thread_blocked_close(false);
 	EQ(open_numbers(), n + 1);
-	os_asleep_forget(false);
+	os_thread_blocked_close(false);
 	EQ(open_numbers(), n);
 	await_asleep(tid);
-	os_asleep_forget(true);
+	os_thread_blocked_close(true);
 	EQ(open_numbers(), n);
 	end(t);
 }
@@ -146,9 +146,9 @@ TEST(threads_that_have_ended)
 	await_asleep(tid);
 	end(t);
 	/* The kernel may take a moment to forget it. */
-	while (os_thread_asleep(tid) >= 0)
+	while (os_thread_blocked(tid) >= 0)
 		os_thread_yield();
-	OK(os_thread_asleep(tid) < 0);
+	OK(os_thread_blocked(tid) < 0);
 	EQ(open_numbers(), n);
 }
 
@@ -169,7 +169,7 @@ TEST(many_threads)
 	os_futex_wake(&stop, MANY);
 	for (int i = 0; i < MANY; i++)
 		pthread_join(t[i], NULL);
-	os_asleep_forget(true);
+	os_thread_blocked_close(true);
 	EQ(open_numbers(), n);
 }
 
@@ -182,7 +182,7 @@ TEST(with_a_low_limit)
 
 	EQ(setrlimit(RLIMIT_NOFILE, &l), 0);
 	await_asleep(tid);
-	EQ(os_thread_asleep(tid), 1);
+	EQ(os_thread_blocked(tid), 1);
 	EQ(open_numbers(), n);
 	end(t);
 }
@@ -195,10 +195,10 @@ TEST(closed_by_others)
 	int tid = start(&t, &tid_of[0]), n = open_numbers();
 
 	await_asleep(tid);
-	EQ(close(next_open(FD_ASIDE)), 0);
-	EQ(os_thread_asleep(tid), 1);
+	EQ(close(next_open(FD_HIGH)), 0);
+	EQ(os_thread_blocked(tid), 1);
 	EQ(open_numbers(), n + 1);
-	os_asleep_forget(true);
+	os_thread_blocked_close(true);
 	EQ(open_numbers(), n);
 	end(t);
 }
@@ -211,18 +211,18 @@ replaced_by(int other)
 	int tid = start(&t, &tid_of[0]), n, fd;
 
 	await_asleep(tid);
-	fd = next_open(FD_ASIDE);
+	fd = next_open(FD_HIGH);
 	EQ(dup2(other, fd), fd);
 	n = open_numbers();
-	EQ(os_thread_asleep(tid), 1);
+	EQ(os_thread_blocked(tid), 1);
 	EQ(open_numbers(), n + 1);
-	os_asleep_forget(true);
+	os_thread_blocked_close(true);
 	EQ(open_numbers(), n);
 	await_asleep(tid);
 	n = open_numbers();
 	fd = next_open(fd + 1);
 	EQ(dup2(other, fd), fd);
-	os_asleep_forget(true);
+	os_thread_blocked_close(true);
 	EQ(open_numbers(), n);
 	end(t);
 }

@@ -43,7 +43,7 @@ look_again_and_again(void *unused)
 {
 	(void)unused;
 	while (!a_load_sc(&over))
-		netpoll_fetch();
+		netpoll_poll_no_p();
 	return NULL;
 }
 

@@ -93,7 +93,8 @@ settle(void)
 static void mark_begin(void) { prctl(PR_GET_DUMPABLE, 1); }
 static void mark_end(void) { prctl(PR_GET_DUMPABLE, 2); }
 
-/* Lines between the two marks, less the sleep of who looks. */
+/* Calls made between the two marks, less the sleep of the one that looks. The
+ * end of a call may be a line of its own. */
 static long
 count_calls(const char *path)
 {
@@ -111,7 +112,7 @@ count_calls(const char *path)
 		}
 		if (in && !strstr(line, "nanosleep")) {
 			fprintf(stderr, "# %s", line);
-			n++;
+			n += !strstr(line, " resumed>");
 		}
 	}
 	if (f)

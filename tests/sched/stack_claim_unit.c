@@ -38,7 +38,7 @@ release(void *arg)
 		os_thread_yield();
 	os_sleep_ns(20 * 1000 * 1000);
 	a_store_relaxed(&released, true);
-	/* pairs with warm_up */
+	/* pairs with wait_scavenged */
 	a_and_acqrel(&claimed->hold, (uint8_t)~HOLD_CLAIM);
 	return NULL;
 }

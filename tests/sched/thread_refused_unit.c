@@ -12,7 +12,7 @@
 
 #include <weft.h>
 
-#include "ending.h"
+#include "exit_hook.h"
 #include "os.h"
 #include "sched.h"
 #include "t.h"

@@ -16,7 +16,7 @@ struct seat {
 	struct waiter *w;	/* under lock */
 };
 
-static struct seat seat = { .lock = LOCK_INIT(RANK_SEMA) };
+static struct seat seat = { .lock = LOCK_INIT(RANK_PARKING_LOT) };
 static a32 claimed, cancelled, early;
 
 /* Sleeps on the seat with a context. What ended it, or the context's error. */

@@ -380,7 +380,7 @@ wait_for_ever(void)
 	weft_waitgroup_wait(&never);
 }
 
-/* Longer than the detector's doubts last. */
+/* Longer than the detector's retries last. */
 static void
 no_deadlock(void)
 {

@@ -43,7 +43,7 @@ await_sleeper(struct lock *l)
 
 /* ---- fired, and not queued yet ---- */
 
-static struct timers heap = TIMERS_INIT;
+static struct timer_heap heap = TIMER_HEAP_INIT;
 static struct timer timer;
 static atomic_bool fires, go_on;
 
@@ -59,7 +59,7 @@ fire(struct timer *t, int64_t now, struct glist *woken)
 static void *
 run_heap(void *arg)
 {
-	EQ(alarm_run(&heap), false);
+	EQ(expire_run(&heap), false);
 	return arg;
 }
 
@@ -69,18 +69,18 @@ TEST(who_is_about_to_wake_is_counted)
 	pthread_t t;
 
 	setup();
-	EQ(alarm_pending(), false);
+	EQ(expire_pending(), false);
 	timer_init(&timer, fire);
-	timers_add(&heap, &timer, 1);
+	timer_heap_add(&heap, &timer, 1);
 	EQ(pthread_create(&t, NULL, run_heap, NULL), 0);
 	while (!fires)
 		nap(1);
-	EQ(alarm_pending(), true);
+	EQ(expire_pending(), true);
 	/* no deadlock, but ask again: it may wake nobody */
 	EQ(deadlock_check(), true);
 	go_on = true;
 	EQ(pthread_join(t, NULL), 0);
-	EQ(alarm_pending(), false);
+	EQ(expire_pending(), false);
 }
 
 /* ---- nobody runs, no timer is set, and yet ---- */
@@ -101,15 +101,15 @@ TEST(somebody_ran_between_two_looks)
 	pthread_t t;
 
 	setup();
-	lock_take(&alarm_common.lock);
-	a_store_sc(&alarm_common.first, 1);	/* sc: as publish does */
+	lock_take(&expire_common.lock);
+	a_store_sc(&expire_common.first, 1);	/* sc: as publish does */
 	EQ(pthread_create(&t, NULL, check_it, NULL), 0);
-	await_sleeper(&alarm_common.lock);
+	await_sleeper(&expire_common.lock);
 	lock_take(&sched.lock);
 	sched.idle_gen++;	/* a P was taken, and is idle again */
 	lock_drop(&sched.lock);
-	a_store_sc(&alarm_common.first, (uint64_t)NEVER_NS);	/* sc: same */
-	lock_drop(&alarm_common.lock);
+	a_store_sc(&expire_common.first, (uint64_t)NEVER_NS);	/* sc: same */
+	lock_drop(&expire_common.lock);
 	EQ(pthread_join(t, NULL), 0);
 }
 
@@ -144,7 +144,7 @@ TEST(who_leaves_passes_the_watch_on)
 	nap(100);		/* if this is too short: it is asked before */
 	lock_take(&sched.lock);
 	await_sleeper(&sched.lock);
-	a_store_sc(&alarm_common.first, (uint64_t)hour);	/* sc: same */
+	a_store_sc(&expire_common.first, (uint64_t)hour);	/* sc: same */
 	note_poke(&leaving.note);
 	lock_drop(&sched.lock);
 	EQ(pthread_join(t, NULL), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The nest: newest first for its owner, oldest for thieves, each once. */
+/* The deque: newest first for its owner, oldest for thieves, each once. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,62 +22,62 @@ setup(int n)
 
 TEST(newest_first_for_all_sizes)
 {
-	setup(5 * NEST_FIRST);
-	for (int n = 0; n <= 5 * NEST_FIRST; n += n < 20 ? 1 : 59) {
+	setup(5 * DEQUE_FIRST);
+	for (int n = 0; n <= 5 * DEQUE_FIRST; n += n < 20 ? 1 : 59) {
 		for (int i = 0; i < n; i++)
-			OK(nest_push(&q.nest, &gs[i]));
-		EQ(nest_len(&q.nest), n);
-		EQ(nest_empty(&q.nest), n == 0);
+			OK(deque_push(&q.deque, &gs[i]));
+		EQ(deque_len(&q.deque), n);
+		EQ(deque_empty(&q.deque), n == 0);
 		EQ(runq_empty(&q), n == 0);
 		for (int i = n; i-- > 0; )
-			OK(nest_pop(&q.nest) == &gs[i]);
-		OK(nest_pop(&q.nest) == NULL);
-		OK(nest_empty(&q.nest));
+			OK(deque_pop(&q.deque) == &gs[i]);
+		OK(deque_pop(&q.deque) == NULL);
+		OK(deque_empty(&q.deque));
 	}
 }
 
 TEST(oldest_first_for_thieves)
 {
-	setup(NEST_FIRST);
+	setup(DEQUE_FIRST);
 	for (int i = 0; i < 10; i++)
-		OK(nest_push(&q.nest, &gs[i]));
+		OK(deque_push(&q.deque, &gs[i]));
 	for (int i = 0; i < 5; i++)
-		OK(nest_take(&q.nest) == &gs[i]);
-	OK(nest_pop(&q.nest) == &gs[9]);
-	EQ(nest_len(&q.nest), 4);
+		OK(deque_steal(&q.deque) == &gs[i]);
+	OK(deque_pop(&q.deque) == &gs[9]);
+	EQ(deque_len(&q.deque), 4);
 }
 
 TEST(full_nest_grows_and_wraps)
 {
-	const int n = 9 * NEST_FIRST;
+	const int n = 9 * DEQUE_FIRST;
 
 	setup(n);
-	a_init(&q.nest.top, UINT32_MAX - 5);
-	a_init(&q.nest.bottom, UINT32_MAX - 5);
+	a_init(&q.deque.top, UINT32_MAX - 5);
+	a_init(&q.deque.bottom, UINT32_MAX - 5);
 	for (int i = 0; i < n; i++)
-		OK(nest_push(&q.nest, &gs[i]));
-	EQ(nest_len(&q.nest), n);
+		OK(deque_push(&q.deque, &gs[i]));
+	EQ(deque_len(&q.deque), n);
 	for (int i = 0; i < 10; i++)
-		OK(nest_take(&q.nest) == &gs[i]);
+		OK(deque_steal(&q.deque) == &gs[i]);
 	for (int i = n; i-- > 10; )
-		OK(nest_pop(&q.nest) == &gs[i]);
-	OK(nest_empty(&q.nest));
+		OK(deque_pop(&q.deque) == &gs[i]);
+	OK(deque_empty(&q.deque));
 }
 
 TEST(steal_takes_the_oldest_half)
 {
 	uint32_t n;
 
-	setup(NEST_FIRST);
-	OK(runq_steal_nest(&thief, &q, &n) == NULL);
+	setup(DEQUE_FIRST);
+	OK(runq_steal_deque(&thief, &q, &n) == NULL);
 	for (int i = 0; i < 9; i++)
-		nest_push(&q.nest, &gs[i]);
-	OK(runq_steal_nest(&thief, &q, &n) == &gs[0]);
+		deque_push(&q.deque, &gs[i]);
+	OK(runq_steal_deque(&thief, &q, &n) == &gs[0]);
 	EQ(n, 5);
 	for (int i = 5; i-- > 1; )
-		OK(nest_pop(&thief.nest) == &gs[i]);
-	OK(nest_pop(&thief.nest) == NULL);
-	OK(nest_pop(&q.nest) == &gs[8]);
+		OK(deque_pop(&thief.deque) == &gs[i]);
+	OK(deque_pop(&thief.deque) == NULL);
+	OK(deque_pop(&q.deque) == &gs[8]);
 }
 
 TEST(drained_with_the_rest)
@@ -87,8 +87,8 @@ TEST(drained_with_the_rest)
 	setup(4);
 	runq_swap_next(&q, &gs[0]);
 	runq_put(&q, &gs[1]);
-	nest_push(&q.nest, &gs[2]);
-	nest_push(&q.nest, &gs[3]);
+	deque_push(&q.deque, &gs[2]);
+	deque_push(&q.deque, &gs[3]);
 	runq_drain(&q, &l);
 	EQ(l.n, 4);
 	OK(runq_empty(&q));
@@ -113,9 +113,9 @@ thieve(void *arg)
 
 	while (__atomic_load_n(&go_on, __ATOMIC_ACQUIRE)) {
 		uint32_t n;
-		struct g *gp = runq_steal_nest(mine, &q, &n);
+		struct g *gp = runq_steal_deque(mine, &q, &n);
 
-		for (; gp; gp = nest_pop(&mine->nest))
+		for (; gp; gp = deque_pop(&mine->deque))
 			count(gp);
 	}
 	return NULL;
@@ -128,10 +128,10 @@ own(int n)
 	for (int i = 0; i < n; i++) {
 		struct g *gp;
 
-		OK(nest_push(&q.nest, &gs[i]));
-		if (i / 1000 % 2 == 0 && i % 4 != 1 && (gp = nest_pop(&q.nest)))
+		OK(deque_push(&q.deque, &gs[i]));
+		if (i / 1000 % 2 == 0 && i % 4 != 1 && (gp = deque_pop(&q.deque)))
 			count(gp);
-		if (i % 31 == 0 && (gp = nest_take(&q.nest)))
+		if (i % 31 == 0 && (gp = deque_steal(&q.deque)))
 			count(gp);
 	}
 }
@@ -153,7 +153,7 @@ TEST(each_is_taken_exactly_once)
 		__atomic_store_n(&go_on, 0, __ATOMIC_RELEASE);
 		for (int i = 0; i < THIEVES; i++)
 			pthread_join(t[i], NULL);
-		while ((gp = nest_pop(&q.nest)))
+		while ((gp = deque_pop(&q.deque)))
 			count(gp);
 		for (int i = 0; i < n; i++)
 			wrong += taken[i] != 1;

@@ -15,7 +15,7 @@
 
 enum { MANY = 3000, BATCH = 128 };
 
-static struct timers heaps[3] = { TIMERS_INIT, TIMERS_INIT, TIMERS_INIT };
+static struct timer_heap heaps[3] = { TIMER_HEAP_INIT, TIMER_HEAP_INIT, TIMER_HEAP_INIT };
 static struct rand dice;
 
 /* One timer and what is expected of it. */
@@ -86,27 +86,27 @@ model_count(int heap)
 static void
 check_heap(int heap)
 {
-	struct timers *h = &heaps[heap];
+	struct timer_heap *h = &heaps[heap];
 
 	lock_take(&h->lock);
-	OK(timers_valid(h));
+	OK(timer_heap_valid(h));
 	lock_drop(&h->lock);
-	EQ(timers_pending(h), model_first(heap) != NEVER_NS);
+	EQ(timer_heap_pending(h), model_first(heap) != NEVER_NS);
 	EQ(h->n - h->n_empty, model_count(heap));
-	OK(timers_first(h) <= model_first(heap));
+	OK(timer_heap_first(h) <= model_first(heap));
 	if (!model_count(heap))
-		EQ(timers_first(h), NEVER_NS);
+		EQ(timer_heap_first(h), NEVER_NS);
 }
 
 static void
 set_one(struct one *o, int heap, int64_t when)
 {
-	bool early = when < timers_first(&heaps[heap]);
+	bool early = when < timer_heap_first(&heaps[heap]);
 
 	o->when = when;
 	o->heap = heap;
 	o->set = true;
-	EQ(timers_add(&heaps[heap], &o->t, when), early);
+	EQ(timer_heap_add(&heaps[heap], &o->t, when), early);
 }
 
 static void
@@ -125,8 +125,8 @@ run_heap(int heap)
 
 	do {
 		last_fired = INT64_MIN;
-		timers_run(&heaps[heap], clock_ns, &woken);
-	} while (timers_first(&heaps[heap]) <= clock_ns);
+		timer_heap_run(&heaps[heap], clock_ns, &woken);
+	} while (timer_heap_first(&heaps[heap]) <= clock_ns);
 	EQ(woken.n, 0);
 	OK(model_first(heap) > clock_ns);
 }
@@ -192,11 +192,11 @@ TEST(at_most_a_batch)
 	for (int i = 0; i < 3 * BATCH; i++)
 		set_one(&ones[i], 0, i % 10);
 	last_fired = INT64_MIN;
-	timers_run(&heaps[0], clock_ns, &woken);
+	timer_heap_run(&heaps[0], clock_ns, &woken);
 	for (int i = 0; i < 3 * BATCH; i++)
 		fired += ones[i].fired;
 	OK(fired > 0 && fired <= BATCH);
-	OK(timers_first(&heaps[0]) <= clock_ns);
+	OK(timer_heap_first(&heaps[0]) <= clock_ns);
 	run_heap(0);
 	for (int i = 0; i < 3 * BATCH; i++)
 		EQ(ones[i].fired, 1);
@@ -220,7 +220,7 @@ TEST(ends_of_time)
 	EQ(ones[2].fired, 1);
 	EQ(ones[3].fired, 1);
 	EQ(ones[0].fired, 0);
-	OK(!timers_pending(&heaps[0]));		/* it never will */
+	OK(!timer_heap_pending(&heaps[0]));		/* it never will */
 	EQ(heaps[0].n - heaps[0].n_empty, 1);
 	OK(timer_stop(&ones[0].t));
 	EQ(heaps[0].n, 0);
@@ -235,15 +235,15 @@ TEST(before_all_time)
 	setup();
 	for (int i = 0; i < 4; i++) {
 		ones[i].set = true;
-		EQ(timers_add(&heaps[0], &ones[i].t, some[i]), i == 0);
-		OK(timers_first(&heaps[0]) <= 0);
-		OK(timers_pending(&heaps[0]));
+		EQ(timer_heap_add(&heaps[0], &ones[i].t, some[i]), i == 0);
+		OK(timer_heap_first(&heaps[0]) <= 0);
+		OK(timer_heap_pending(&heaps[0]));
 	}
 	clock_ns = 0;
-	timers_run(&heaps[0], 0, &woken);
+	timer_heap_run(&heaps[0], 0, &woken);
 	for (int i = 0; i < 4; i++)
 		EQ(ones[i].fired, 1);
-	EQ(timers_first(&heaps[0]), NEVER_NS);
+	EQ(timer_heap_first(&heaps[0]), NEVER_NS);
 }
 
 /* ---- at random ---- */
@@ -271,7 +271,7 @@ play(void)
 	case 10:
 		if (roll(100))
 			break;
-		timers_move(&heaps[heap], &heaps[(heap + 1) % 3]);
+		timer_heap_move(&heaps[heap], &heaps[(heap + 1) % 3]);
 		for (int i = 0; i < MANY; i++)
 			if (ones[i].set && ones[i].heap == heap)
 				ones[i].heap = (heap + 1) % 3;
@@ -312,9 +312,9 @@ TEST(moved)
 			set_one(&ones[i], i % 2 ? from : to, clock_ns + i + 1);
 		for (int i = 0; i < MANY; i += 3)
 			stop_one(&ones[i]);
-		timers_move(&heaps[from], &heaps[to]);
-		EQ(timers_pending(&heaps[from]), 0);
-		EQ(timers_first(&heaps[from]), NEVER_NS);
+		timer_heap_move(&heaps[from], &heaps[to]);
+		EQ(timer_heap_pending(&heaps[from]), 0);
+		EQ(timer_heap_first(&heaps[from]), NEVER_NS);
 		for (int i = 0; i < MANY; i++)
 			ones[i].heap = to;
 		check_heap(to);
@@ -338,12 +338,12 @@ TEST(refused)
 
 	setup();
 	a_store_relaxed(&os_map_fail_after, 1);
-	EQ(timers_add(&heaps[0], &ones[0].t, 5), -ENOMEM);
-	EQ(timers_first(&heaps[0]), NEVER_NS);
+	EQ(timer_heap_add(&heaps[0], &ones[0].t, 5), -ENOMEM);
+	EQ(timer_heap_first(&heaps[0]), NEVER_NS);
 	a_store_relaxed(&os_map_fail_after, 0);
 	set_one(&ones[n++], 0, MANY);
 	a_store_relaxed(&os_map_fail_after, 1);
-	while (timers_add(&heaps[0], &ones[n].t, MANY - n) >= 0) {
+	while (timer_heap_add(&heaps[0], &ones[n].t, MANY - n) >= 0) {
 		ones[n].when = MANY - n;
 		ones[n++].set = true;
 	}
@@ -378,20 +378,20 @@ TEST(sleepers_wake_in_order)
 	memset(gs, 0, N * sizeof *gs);
 	setup();
 	for (int i = 0; i < N; i++)
-		timers_add_g(&heaps[i % 2], &gs[i * 7 % N], i * 7 % N);
+		timer_heap_add_g(&heaps[i % 2], &gs[i * 7 % N], i * 7 % N);
 	for (int i = 0; i < 50; i++)
 		set_one(&ones[i], 0, 2 * N);
-	timers_move(&heaps[0], &heaps[1]);
+	timer_heap_move(&heaps[0], &heaps[1]);
 	for (int i = 0; i < 50; i++)
 		OK(timer_stop(&ones[i].t));
 	EQ(heaps[1].n - heaps[1].n_empty, N);
 	for (int64_t now = 0; now < N; now++) {
-		timers_run(&heaps[1], now, &woken);
+		timer_heap_run(&heaps[1], now, &woken);
 		while ((gp = glist_pop(&woken)))
 			OK(gp == &gs[n++]);
 		EQ(n, now + 1);
 	}
-	EQ(timers_pending(&heaps[1]), 0);
+	EQ(timer_heap_pending(&heaps[1]), 0);
 	free(gs);
 }
 
@@ -423,7 +423,7 @@ setter(void *seed)
 		int i = (int)rand_below(&r, N);
 
 		prevented += timer_stop(&t[i]);
-		timers_add(&heaps[rand_below(&r, 3)], &t[i],
+		timer_heap_add(&heaps[rand_below(&r, 3)], &t[i],
 		    rand_below(&r, 1000));
 		set++;
 	}
@@ -445,9 +445,9 @@ runner(void *seed)
 	while (__atomic_load_n(&go_on, __ATOMIC_RELAXED)) {
 		uint32_t i = rand_below(&r, 3), k = rand_below(&r, 3);
 
-		timers_run(&heaps[i], rand_below(&r, 500), &woken);
+		timer_heap_run(&heaps[i], rand_below(&r, 500), &woken);
 		if (i != k && rand_below(&r, 50) == 0)
-			timers_move(&heaps[i], &heaps[k]);
+			timer_heap_move(&heaps[i], &heaps[k]);
 	}
 	return NULL;
 }
@@ -467,5 +467,5 @@ TEST(run_or_stopped)
 	EQ(ran + stopped, armed);
 	OK(ran > 0 && stopped > 0);
 	for (int i = 0; i < 3; i++)
-		EQ(timers_pending(&heaps[i]), 0);
+		EQ(timer_heap_pending(&heaps[i]), 0);
 }

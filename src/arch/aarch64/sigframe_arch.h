@@ -199,7 +199,7 @@ sigframe_keep(ucontext_t *uc, void (*land)(void *kept))
 	fp = record_find(uc, FPSIMD_MAGIC);
 	if (fp)
 		fp->fpcr = FPCTL_DEFAULT;
-	uc->uc_mcontext.pc = (uintptr_t)sigframe_land;
+	uc->uc_mcontext.pc = (uintptr_t)preempt_return;
 	uc->uc_mcontext.sp = at;
 	uc->uc_mcontext.regs[0] = at;
 	uc->uc_mcontext.regs[1] = (uintptr_t)land;

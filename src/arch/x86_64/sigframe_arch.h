@@ -181,7 +181,7 @@ sigframe_keep(ucontext_t *uc, void (*land)(void *kept))
 		copy->uc_mcontext.fpregs = (fpregset_t)fp;
 		sigframe_reset_fp(uc->uc_mcontext.fpregs);
 	}
-	reg[GREG_RIP] = (greg_t)(uintptr_t)sigframe_land;
+	reg[GREG_RIP] = (greg_t)(uintptr_t)preempt_return;
 	reg[GREG_RSP] = (greg_t)at;
 	reg[GREG_RBP] = 0;
 	reg[GREG_RDI] = (greg_t)at;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* See waiter.h. */
-#include "waiter.h"
+/* See waitq.h. */
+#include "waitq.h"
 
 #include "expire.h"
 #include "fatal.h"
 #include "hard.h"
 #include "os.h"
 #include "sched.h"
-#include "self.h"
+#include "tls_self.h"
 
 void
-sleeper_contest(struct sleeper *s)
+sleeper_set_multi(struct sleeper *s)
 {
-	if (s->contested)
+	if (s->multi_wait)
 		return;
-	s->contested = true;
+	s->multi_wait = true;
 	a_init(&s->race, RACE_EARLY);
 }
 
@@ -31,7 +31,7 @@ expire(struct timer *t, int64_t now, struct glist *woken)
 void
 sleeper_arm(struct sleeper *s, int64_t when)
 {
-	sleeper_contest(s);
+	sleeper_set_multi(s);
 	if (when == NEVER_NS)
 		return;
 	if (!s->gp) {
@@ -40,7 +40,7 @@ sleeper_arm(struct sleeper *s, int64_t when)
 	}
 	s->armed = true;
 	timer_init(&s->timer, expire);
-	alarm_set(&s->timer, when);
+	expire_arm(&s->timer, when);
 }
 
 void
@@ -84,7 +84,7 @@ struct release {
  * gone. (If it was ended early nobody else wakes it.)
  */
 static bool
-open_up(struct release *r)
+publish_sleep(struct release *r)
 {
 	void (*fn)(void *arg) = r->fn;
 	void *arg = r->arg;
@@ -92,7 +92,7 @@ open_up(struct release *r)
 
 	hard_pause();
 	/* pairs with sleeper_end: who ends it later finds it parked */
-	if (r->who->contested)
+	if (r->who->multi_wait)
 		sleeps = a_cas_acqrel(&r->who->race, RACE_EARLY, RACE_OPEN);
 	fn(arg);
 	return sleeps;
@@ -102,7 +102,7 @@ static bool
 park_commit(struct g *gp, void *r)
 {
 	(void)gp;
-	return open_up(r);
+	return publish_sleep(r);
 }
 
 enum race
@@ -113,9 +113,9 @@ sleeper_sleep_with(struct sleeper *s, void (*release)(void *arg), void *arg,
 
 	if (s->gp)
 		sched_park(park_commit, &r, reason);
-	else if (open_up(&r))
+	else if (publish_sleep(&r))
 		sleep_thread(s);
-	if (!s->contested)
+	if (!s->multi_wait)
 		return RACE_CLAIMED;
 	/* pairs with nothing: waking us ordered it */
 	return (enum race)a_load_relaxed(&s->race);
@@ -138,8 +138,8 @@ sleeper_sleep_slow(struct sleeper *s, struct lock *l, enum wait_reason reason)
 void
 sleeper_end(struct sleeper *s, enum race why, struct glist *woken)
 {
-	check(s->contested && (why == RACE_EXPIRED || why == RACE_CANCELLED));
-	/* both pair with open_up */
+	check(s->multi_wait && (why == RACE_EXPIRED || why == RACE_CANCELLED));
+	/* both pair with publish_sleep */
 	if (a_cas_acqrel(&s->race, RACE_EARLY, (uint32_t)why))
 		return;
 	if (!a_cas_acqrel(&s->race, RACE_OPEN, (uint32_t)why))

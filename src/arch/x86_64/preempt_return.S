@@ -5,14 +5,14 @@
  * unwinder is told that there is no caller.
  */
 	.text
-	.globl	sigframe_land
-	.hidden	sigframe_land
-	.type	sigframe_land, @function
-sigframe_land:
+	.globl	preempt_return
+	.hidden	preempt_return
+	.type	preempt_return, @function
+preempt_return:
 	.cfi_startproc
 	.cfi_undefined rip
 	call	*%rsi
 	ud2				/* it never returns */
 	.cfi_endproc
-	.size	sigframe_land, . - sigframe_land
+	.size	preempt_return, . - preempt_return
 	.section .note.GNU-stack, "", @progbits

@@ -5,7 +5,7 @@
  *
  * A *sleeper* is who waits, once; a *waiter* is its place in one queue. Most
  * wait in one queue and can only be woken from there. One that waits in
- * several (select), or also for a time or a context, is *contested*: several
+ * several (select), or also for a time or a context, is *multi-wait*: several
  * may try to wake it, and only who claims it does.
  *
  *	EARLY ---> OPEN		the sleeper: it is parked now
@@ -18,28 +18,28 @@
  * Queues are locked from before the sleeper stands in them until it is OPEN,
  * so who claims sees it OPEN or too late; a timer can come EARLY.
  */
-#ifndef WAITER_H
-#define WAITER_H
+#ifndef WAITQ_H
+#define WAITQ_H
 
 #include "g.h"
 #include "list.h"
 #include "lock.h"
 #include "sched.h"
-#include "self.h"
 #include "timer_heap.h"
+#include "tls_self.h"
 
 enum race { RACE_EARLY, RACE_OPEN, RACE_CLAIMED, RACE_EXPIRED, RACE_CANCELLED };
 
 struct sleeper {
 	/* constant while it sleeps */
 	struct g *gp;		/* the goroutine, or NULL: a plain thread */
-	bool contested;
+	bool multi_wait;
 	bool armed;		/* the timer was */
 	int64_t when;		/* a plain thread's own limit */
-	/* who claimed it, if contested: where */
+	/* who claimed it, if multi-wait: where */
 	struct waiter *won;
 	/* any thread, atomic */
-	a32 race;		/* enum race, if contested */
+	a32 race;		/* enum race, if multi-wait */
 	struct note note;	/* for a plain thread */
 	struct timer timer;	/* if armed */
 };
@@ -48,7 +48,7 @@ struct waiter {
 	/* under the lock of what it waits on; list: next is NULL when it is
 	 * on none; waitq: only if queued */
 	struct list link;
-	bool queued;		/* in a waitq; of a contested one only */
+	bool queued;		/* in a waitq; of a multi-wait one only */
 	/* who claimed it; its owner before that */
 	bool ok;		/* the sleeper: true. Who wakes it for
 				 * another reason than it waited for: false */
@@ -114,7 +114,7 @@ sleeper_init(struct sleeper *s)
 	struct m *mp = m_self();
 
 	s->gp = mp ? m_g(mp) : NULL;
-	s->contested = false;
+	s->multi_wait = false;
 	s->armed = false;
 	if (likely(s->gp))
 		return;
@@ -138,7 +138,7 @@ waiter_init(struct waiter *w, struct sleeper *s, const void *key)
 void sleeper_arm(struct sleeper *s, int64_t when);
 void sleeper_disarm(struct sleeper *s);
 /* Others than the queue may end its sleep with sleeper_end. */
-void sleeper_contest(struct sleeper *s);
+void sleeper_set_multi(struct sleeper *s);
 
 /*
  * Sleeps until woken. The lock, under which the caller queued itself, is held
@@ -151,7 +151,7 @@ enum race sleeper_sleep_slow(struct sleeper *s, struct lock *l,
 static inline enum race
 sleeper_sleep(struct sleeper *s, struct lock *l, enum wait_reason reason)
 {
-	if (unlikely(s->contested || !s->gp))
+	if (unlikely(s->multi_wait || !s->gp))
 		return sleeper_sleep_slow(s, l, reason);
 	sched_park_drop(l, reason);
 	return RACE_CLAIMED;
@@ -169,12 +169,12 @@ static inline bool
 sleeper_claim(struct sleeper *s)
 {
 	/* relaxed: the queue's lock orders what is handed over */
-	return likely(!s->contested) ||
+	return likely(!s->multi_wait) ||
 	    a_cas_relaxed(&s->race, RACE_OPEN, RACE_CLAIMED);
 }
 
 /*
- * Ends a contested sleep for another reason (EXPIRED, CANCELLED), or has it
+ * Ends a multi-wait sleep for another reason (EXPIRED, CANCELLED), or has it
  * not begin. If there is a goroutine to wake it is added to the list.
  */
 void sleeper_end(struct sleeper *s, enum race why, struct glist *woken);
@@ -206,11 +206,11 @@ waitq_claim(struct waitq *q)
 
 		waitq_remove(q, w);
 		/*
-		 * Most are not contested, and then nothing is written to their
+		 * Most are not multi-wait, and then nothing is written to their
 		 * stack, which may be far: it would have to be here before the
 		 * lock can be released.
 		 */
-		if (likely(!w->who->contested))
+		if (likely(!w->who->multi_wait))
 			return w;
 		w->queued = false;
 		if (sleeper_claim(w->who)) {
