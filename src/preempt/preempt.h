@@ -56,4 +56,15 @@ checkpoint(void)
 		checkpoint_at(__builtin_return_address(0));
 }
 
+/*
+ * The same in a function that the user's code does not call directly, so that
+ * its return address is not a place of the user's.
+ */
+static always_inline void
+checkpoint_within(void)
+{
+	if (unlikely(a_load_relaxed(&attention) != 0))
+		weft_checkpoint_();
+}
+
 #endif

@@ -139,7 +139,7 @@ prepare(const weft_opt *opt, const weft_site *site, void (*fn)(void *),
 		return -EPERM;
 	if (opt && opt->stack && (class = stack_class(opt->stack)) < 0)
 		return -EINVAL;
-	checkpoint();
+	checkpoint_within();
 	if (thread_state_list_changed())
 		thread_state_find_cxx();
 	if (opt && unlikely(opt->readable_) &&
