@@ -12,7 +12,7 @@
 HOST	:= $(shell uname -m)
 ARCH	?= $(HOST)
 SO_MAJOR := 0
-VERSION	:= 0.1.0
+VERSION	:= 0.2.0
 PREFIX	?= /usr/local
 
 ifneq ($(ARCH),$(HOST))

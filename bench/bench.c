@@ -144,7 +144,7 @@ bench_check(const char *name, long got, long want)
 void
 bench_settle(int64_t count)
 {
-	while (weft_count() > count)
+	while (weft_goroutines() > count)
 		weft_yield();
 }
 

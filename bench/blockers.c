@@ -98,7 +98,7 @@ static double
 block_all(const char *name, long ns, void (*fn)(struct block *))
 {
 	struct block b = { .ts.tv_nsec = ns };
-	int64_t before = weft_count();
+	int64_t before = weft_goroutines();
 	double t = bench_now_ns();
 
 	if (fn)

@@ -23,7 +23,7 @@ void
 bench_pingpong(void)
 {
 	const long n = 2000000;
-	int64_t before = weft_count();
+	int64_t before = weft_goroutines();
 	weft_chan *a = weft_chan_make(sizeof(long), 0);
 	weft_chan *b = weft_chan_make(sizeof(long), 0);
 	double t;
@@ -65,7 +65,7 @@ bench_ring(void)
 {
 	enum { NODES = 503 };
 	const long n = 3000000;
-	int64_t before = weft_count();
+	int64_t before = weft_goroutines();
 	weft_chan *c[NODES], *done = weft_chan_make(sizeof(long), 0);
 	double t;
 
@@ -101,7 +101,7 @@ void
 bench_spsc(void)
 {
 	const long n = 10000000;
-	int64_t before = weft_count();
+	int64_t before = weft_goroutines();
 	weft_chan *c = weft_chan_make(sizeof(long), 128);
 	double t = bench_now_ns();
 	long sum = 0, v;
@@ -160,7 +160,7 @@ void
 bench_select(void)
 {
 	const long n = 2000000;
-	int64_t before = weft_count();
+	int64_t before = weft_goroutines();
 	weft_chan *c[4];
 	weft_case cases[4];
 	double t;
@@ -202,7 +202,7 @@ void
 bench_sieve(void)
 {
 	enum { PRIMES = 1500 };
-	int64_t before = weft_count();
+	int64_t before = weft_goroutines();
 	weft_chan *c[PRIMES + 1];
 	double t = bench_now_ns();
 	long prime = 0;

@@ -121,7 +121,7 @@ echo(const char *name, int conns, int trips)
 	int fds[MAX_CONNS];
 	struct echo_server s;
 	weft_waitgroup wg = {0};
-	int64_t before = weft_count();
+	int64_t before = weft_goroutines();
 	double t;
 
 	echo_start(&s, false);

@@ -32,7 +32,7 @@ static void
 beside(const char *name, void (*hog)(void), int64_t (*once)(int fd), int fd)
 {
 	static int64_t late[TIMES];
-	int64_t before = weft_count();
+	int64_t before = weft_goroutines();
 
 	__atomic_store_n(&quit, 0, __ATOMIC_RELAXED);
 	for (int i = 0; i < 2 * weft_procs(); i++)
@@ -47,7 +47,7 @@ beside(const char *name, void (*hog)(void), int64_t (*once)(int fd), int fd)
 static int64_t
 sleep_once(int fd)
 {
-	int64_t due = weft_in(WEFT_MS);
+	int64_t due = weft_deadline(WEFT_MS);
 
 	(void)fd;
 	weft_sleep(WEFT_MS);
@@ -95,7 +95,7 @@ paced_once(int fd)
 static void
 trip_beside(const char *name, int64_t (*once)(int fd))
 {
-	int64_t before = weft_count();
+	int64_t before = weft_goroutines();
 	struct echo_server s;
 	int fd;
 

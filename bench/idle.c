@@ -115,7 +115,7 @@ time_trips(const char *name, int fd)
 static void
 idle(const char *mem, const char *rtt, bool readable)
 {
-	int64_t before = weft_count();
+	int64_t before = weft_goroutines();
 	struct echo_server s;
 	struct crowd c;
 	double r0;

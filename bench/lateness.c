@@ -99,7 +99,7 @@ static void
 sleeper(int64_t ns, int64_t *late, long n, weft_waitgroup *wg)
 {
 	for (long i = 0; i < n; i++) {
-		int64_t due = weft_in(ns);
+		int64_t due = weft_deadline(ns);
 
 		weft_sleep(ns);
 		late[i] = weft_now() - due;
@@ -200,7 +200,7 @@ static void
 busy(const char *name, const char *what)
 {
 	enum { SLEEPERS = 16, EACH = 250 };
-	int64_t *late = samples(SLEEPERS * EACH), before = weft_count();
+	int64_t *late = samples(SLEEPERS * EACH), before = weft_goroutines();
 	weft_waitgroup wg = {0};
 	int quit = 0;
 
@@ -232,11 +232,11 @@ fire(void *arg)
 static void
 after(const char *name, const char *what, int64_t ns, long n)
 {
-	int64_t *late = samples(n), before = weft_count();
+	int64_t *late = samples(n), before = weft_goroutines();
 	weft_chan *c = weft_chan_make(sizeof *late, 0);
 
 	for (long i = 0; i < n; i++) {
-		struct shot s = { weft_in(ns), c };
+		struct shot s = { weft_deadline(ns), c };
 		weft_timer *t = weft_after_func(ns, fire, &s);
 
 		weft_chan_recv(c, &late[i]);

@@ -17,7 +17,7 @@ void
 bench_parked(void)
 {
 	const long n = 1000000;
-	int64_t before = weft_count();
+	int64_t before = weft_goroutines();
 	double r0 = bench_resident(), t, ns;
 	weft_chan *gate = weft_chan_make(sizeof(long), 0);
 

@@ -36,7 +36,7 @@ void
 bench_spawnjoin(void)
 {
 	const long n = 1000000;
-	int64_t before = weft_count();
+	int64_t before = weft_goroutines();
 	double t = bench_now_ns();
 	weft_chan *done = weft_chan_make(0, 0);
 
@@ -112,7 +112,7 @@ sky(weft_chan *c, long num, long size)
 static void
 skynet(void)
 {
-	int64_t before = weft_count();
+	int64_t before = weft_goroutines();
 	weft_chan *c = weft_chan_make(sizeof(long), 0);
 	double t = bench_now_ns();
 	long sum;
@@ -163,7 +163,7 @@ void
 bench_fib(void)
 {
 	for (int i = 0; i < 2; i++) {
-		int64_t before = weft_count();
+		int64_t before = weft_goroutines();
 		double t = bench_now_ns();
 
 		bench_check("fib27", fib(27), 196418);

@@ -30,7 +30,7 @@ weft_main(int argc, char **argv)
 	weft_chan *out = weft_chan_make(sizeof(char), 2);
 	int said[2], unsaid[2], ticks = 0;
 	char first, second;
-	weft_stalls s;
+	weft_preempt_stats s;
 
 	(void)argc, (void)argv;
 	if (pipe(said) != 0 || pipe(unsaid) != 0)
@@ -42,7 +42,7 @@ weft_main(int argc, char **argv)
 		weft_sleep(WEFT_MS);
 		ticks++;
 	}
-	weft_stalls_read(&s);
+	weft_preempt_stats_read(&s);
 	printf("%d ticks while %d goroutines were in read()\n", ticks,
 	    s.blocked);
 	if (write(said[1], "a", 1) != 1 || write(unsaid[1], "b", 1) != 1)
@@ -51,8 +51,8 @@ weft_main(int argc, char **argv)
 	second = weft_recv(out, char);
 	printf("then they read '%c' and '%c'\n", first, second);
 	printf("processors taken: %llu in an announced call, %llu asleep\n",
-	    (unsigned long long)s.taken[WEFT_TAKEN_CALL],
-	    (unsigned long long)s.taken[WEFT_TAKEN_ASLEEP]);
+	    (unsigned long long)s.taken[WEFT_RETAKE_CALL],
+	    (unsigned long long)s.taken[WEFT_RETAKE_ASLEEP]);
 	weft_chan_release(out);
 	return first + second == 'a' + 'b' ? 0 : 1;
 }

@@ -188,7 +188,7 @@ client(int fd, weft_chan *events)
 	/* What the kernel keeps for a slow client is little, too. */
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
 	r.max = LINE;
-	weft_set_read_deadline(fd, weft_in(60 * WEFT_SECOND));
+	weft_set_read_deadline(fd, weft_deadline(60 * WEFT_SECOND));
 	if (c.out && weft_write_full(fd, "your name?\n", 11, NULL) == 11 &&
 	    line_of(&r, c.name, sizeof c.name)) {
 		weft_set_read_deadline(fd, WEFT_NEVER);
@@ -247,7 +247,7 @@ selftest(int listener)
 	int a, b, s, said = 0;
 	bool out = false;
 
-	weft_local_text(listener, address, sizeof address);
+	weft_local_address(listener, address, sizeof address);
 	a = join(address, "ann\n", &ann);
 	b = join(address, "bob\n", &bob);
 	if (a < 0 || b < 0 || !hears(&ann, "bob is here"))

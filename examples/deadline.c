@@ -8,7 +8,7 @@
 static int
 nap(weft_context *ctx, int64_t ns)
 {
-	int r = weft_chan_recv_until(weft_context_done(ctx), NULL, weft_in(ns));
+	int r = weft_chan_recv_until(weft_context_done(ctx), NULL, weft_deadline(ns));
 
 	return r == -ETIMEDOUT ? 0 : weft_context_error(ctx);
 }

@@ -23,7 +23,7 @@ static void
 give_up(void)
 {
 	printf("goroutine %lld gives up\n", (long long)weft_self_id());
-	weft_exit();
+	weft_goexit();
 }
 
 static void

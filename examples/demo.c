@@ -198,7 +198,7 @@ static void
 alarms(void)
 {
 	weft_chan *late = weft_chan_make(sizeof(int64_t), 0);
-	int64_t start = weft_in(200 * WEFT_MS), sum = 0, most = 0;
+	int64_t start = weft_deadline(200 * WEFT_MS), sum = 0, most = 0;
 
 	for (int i = 0; i < SLEEPERS; i++)
 		weft_go(sleeper, start + i * 10 * WEFT_US, late);
@@ -234,27 +234,27 @@ beside_loops(void)
 {
 	int64_t late[SLEEPS], due;
 	weft_waitgroup wg = {0};
-	weft_stalls old, s;
+	weft_preempt_stats old, s;
 	ull taken = 0;
 
-	weft_stalls_read(&old);
+	weft_preempt_stats_read(&old);
 	__atomic_store_n(&again, 1, __ATOMIC_RELAXED);
 	weft_waitgroup_add(&wg, 2 * weft_procs());
 	for (int i = 0; i < 2 * weft_procs(); i++)
 		weft_go(endless, &wg);
 	for (int i = 0; i < SLEEPS; i++) {
-		due = weft_in(WEFT_MS);
+		due = weft_deadline(WEFT_MS);
 		weft_sleep(WEFT_MS);
 		late[i] = weft_now() - due;
 	}
-	weft_stalls_read(&s);
+	weft_preempt_stats_read(&s);
 	__atomic_store_n(&again, 0, __ATOMIC_RELAXED);
 	weft_waitgroup_wait(&wg);
 	qsort(late, SLEEPS, sizeof late[0], ascending);
 	printf("   late by %.2f ms (median), %.2f ms (99 of 100)\n",
 	    (double)late[SLEEPS / 2] / 1e6,
 	    (double)late[SLEEPS * 99 / 100 - 1] / 1e6);
-	for (int i = 0; i < WEFT_TAKEN_REASONS; i++)
+	for (int i = 0; i < WEFT_RETAKE_REASONS; i++)
 		taken += s.taken[i] - old.taken[i];
 	printf("   loops stopped by a signal: %llu; processors taken: %llu\n",
 	    (ull)(s.preempted - old.preempted), taken);
@@ -326,16 +326,16 @@ serve(void)
 	double t = now();
 	long sum = 0;
 
-	weft_local_text(fd, address, sizeof address);
+	weft_local_address(fd, address, sizeof address);
 	s = http_server_start(fd, &o);
 	show_answer(address);
 	for (int i = 0; i < CLIENTS; i++)
-		weft_go(client, address, weft_in(WEFT_SECOND), asked);
+		weft_go(client, address, weft_deadline(WEFT_SECOND), asked);
 	for (int i = 0; i < CLIENTS; i++)
 		sum += weft_recv(asked, long);
 	printf("   %ld requests, %.0f a second, clients and server in this "
 	    "process\n", sum, (double)sum / (now() - t));
-	http_server_stop(s, weft_in(WEFT_SECOND));
+	http_server_stop(s, weft_deadline(WEFT_SECOND));
 	weft_chan_release(asked);
 }
 

@@ -55,7 +55,7 @@ selftest(int listener)
 	char address[WEFT_ADDRESS_TEXT];
 	int good = 0;
 
-	weft_local_text(listener, address, sizeof address);
+	weft_local_address(listener, address, sizeof address);
 	for (int i = 0; i < CLIENTS; i++)
 		weft_go(client, address, i, done);
 	for (int i = 0; i < CLIENTS; i++)

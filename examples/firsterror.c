@@ -22,7 +22,7 @@ fetch(void *arg)
 		return f->result = -EIO;
 	}
 	if (weft_chan_recv_until(weft_context_done(f->ctx), NULL,
-	    weft_in(3600 * WEFT_SECOND)) == 0)
+	    weft_deadline(3600 * WEFT_SECOND)) == 0)
 		f->result = weft_context_error(f->ctx);
 	return f->result;
 }

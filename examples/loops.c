@@ -34,7 +34,7 @@ weft_main(int argc, char **argv)
 {
 	weft_chan *out = weft_chan_make(sizeof(long), 2);
 	int64_t due, late, most = 0;
-	weft_stalls s;
+	weft_preempt_stats s;
 	uint64_t taken = 0;
 
 	(void)argc, (void)argv;
@@ -43,7 +43,7 @@ weft_main(int argc, char **argv)
 	weft_go(compute, out, NTH);
 	weft_go(compute, out, NTH + 1);
 	for (int i = 0; i < TICKS; i++) {
-		due = weft_in(5 * WEFT_MS);
+		due = weft_deadline(5 * WEFT_MS);
 		weft_sleep_until(due);
 		late = weft_now() - due;
 		most = late > most ? late : most;
@@ -52,8 +52,8 @@ weft_main(int argc, char **argv)
 	    (double)most / 1e6);
 	for (int i = 0; i < 2; i++)
 		printf("a Fibonacci number: %ld\n", weft_recv(out, long));
-	weft_stalls_read(&s);
-	for (int i = 0; i < WEFT_TAKEN_REASONS; i++)
+	weft_preempt_stats_read(&s);
+	for (int i = 0; i < WEFT_RETAKE_REASONS; i++)
 		taken += s.taken[i];
 	printf("stopped by a signal: %llu; processors taken: %llu\n",
 	    (unsigned long long)s.preempted, (unsigned long long)taken);

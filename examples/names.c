@@ -29,9 +29,9 @@ weft_main(int argc, char **argv)
 		    reader, &ready, &gate, &gone);
 	}
 	weft_waitgroup_wait(&ready);
-	printf("%lld goroutines exist:\n", (long long)weft_count());
+	printf("%lld goroutines exist:\n", (long long)weft_goroutines());
 	fflush(stdout);
-	weft_dump();			/* to standard error */
+	weft_dump_goroutines();			/* to standard error */
 	weft_waitgroup_done(&gate);
 	weft_waitgroup_wait(&gone);
 	return 0;

@@ -31,7 +31,7 @@ static void
 connection(int client, const char *target)
 {
 	int server = weft_dial_with("tcp", target,
-	    .until = weft_in(10 * WEFT_SECOND));
+	    .until = weft_deadline(10 * WEFT_SECOND));
 	weft_waitgroup wg = {0};
 
 	if (server >= 0) {
@@ -108,8 +108,8 @@ selftest(void)
 	int sums = weft_listen("tcp", "127.0.0.1:0"), good = 0;
 	int fd = weft_listen("tcp", "127.0.0.1:0");
 
-	weft_local_text(sums, target, sizeof target);
-	weft_local_text(fd, address, sizeof address);
+	weft_local_address(sums, target, sizeof target);
+	weft_local_address(fd, address, sizeof address);
 	weft_go(serve_sums, sums);
 	weft_go(serve, fd, target);
 	for (int i = 1; i <= CLIENTS; i++)

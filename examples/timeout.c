@@ -24,9 +24,9 @@ weft_main(int argc, char **argv)
 	(void)argc, (void)argv;
 	weft_go(answer, weft_chan_retain(near), 5 * WEFT_MS, "here I am");
 	weft_go(answer, weft_chan_retain(far), 3600 * WEFT_SECOND, "hello?");
-	first = weft_select_until(cases, 2, weft_in(10 * WEFT_SECOND));
+	first = weft_select_until(cases, 2, weft_deadline(10 * WEFT_SECOND));
 	printf("%s says: %s\n", first == 0 ? "near" : "far", text);
-	second = weft_select_until(cases, 2, weft_in(20 * WEFT_MS));
+	second = weft_select_until(cases, 2, weft_deadline(20 * WEFT_MS));
 	printf("nothing more in 20 ms: %s\n",
 	    second == -ETIMEDOUT ? "enough" : "what?");
 	weft_chan_release(near);

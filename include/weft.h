@@ -52,14 +52,15 @@ extern "C" {
 #endif
 
 #define WEFT_VERSION_MAJOR 0
-#define WEFT_VERSION_MINOR 1
+#define WEFT_VERSION_MINOR 2
+#define WEFT_VERSION_PATCH 0
 
 /* ---- starting up ------------------------------------------------------- */
 
 /*
  * Zero means default. The environment comes second, this struct first:
  * WEFT_PROCS, WEFT_MAX_THREADS, WEFT_STACK (bytes), WEFT_PREEMPT_SIGNAL,
- * WEFT_MAX_LOOSE, WEFT_PAUSE, numbers, fill in what is zero here. For tests:
+ * WEFT_MAX_DETACHED, WEFT_PAUSE, numbers, fill in what is zero here. For tests:
  * WEFT_SLICE_US=n makes a time slice n microseconds long, and ends it whether
  * others wait or not; WEFT_MIGRATE=1 moves a goroutine to another thread in
  * every call of this library.
@@ -72,7 +73,7 @@ typedef struct weft_config {
 	size_t stack;		/* usable bytes of a goroutine's stack; default
 				 * 192 KiB; 4 KiB .. 1 GiB - 64 KiB */
 	int preempt_signal;	/* default SIGURG; -1: no signals are sent */
-	int max_loose;		/* goroutines that may compute without a
+	int max_detached;		/* goroutines that may compute without a
 				 * processor; default max(64, 4 * procs); -1:
 				 * none */
 	int pause;		/* goroutines that cannot be preempted are
@@ -182,14 +183,14 @@ void weft_yield(void);
  * goroutine.
  */
 #ifdef __cplusplus
-[[noreturn]] void weft_exit(void);
+[[noreturn]] void weft_goexit(void);
 #else
-_Noreturn void weft_exit(void);
+_Noreturn void weft_goexit(void);
 #endif
 
 /*
  * Has fn(arg) called when the calling goroutine ends, by return or by
- * weft_exit; the last deferred comes first. 0 or -ENOMEM. Fatal outside of a
+ * weft_goexit; the last deferred comes first. 0 or -ENOMEM. Fatal outside of a
  * goroutine.
  */
 int weft_defer(void (*fn)(void *arg), void *arg);
@@ -245,7 +246,7 @@ void weft_waitgroup_wait(weft_waitgroup *wg);
 
 int64_t weft_now(void);
 /* weft_now() + ns, or WEFT_NEVER. */
-int64_t weft_in(int64_t ns);
+int64_t weft_deadline(int64_t ns);
 
 /* Sleeps at least so long; zero or less returns at once. */
 void weft_sleep(int64_t ns);
@@ -512,7 +513,7 @@ void *weft_context_value(weft_context *ctx, const void *key);
  * group's, and cancels its context. Wait returns it when all have ended; then
  * the group can be used anew. Only one may wait, a second is fatal.
  * WEFT_GROUP(g, .limit = 4); declares one that is waited for where its scope
- * is left (but not by weft_exit or longjmp: do not).
+ * is left (but not by weft_goexit or longjmp: do not).
  */
 typedef struct weft_group {
 	int limit;		/* so many at a time; 0: no limit */
@@ -537,17 +538,17 @@ weft_context *weft_group_context(weft_group *g);
 void weft_group_leave_(weft_group *g);
 
 /*
- * A value of each goroutine under one key, the address of a weft_local. What
+ * A value of each goroutine under one key, the address of a weft_gls. What
  * is set when the goroutine ends is given to destroy, if there is one.
  */
-typedef struct weft_local {
+typedef struct weft_gls {
 	void (*destroy)(void *value);
-} weft_local;
+} weft_gls;
 
 /* 0, -ENOMEM, -EPERM outside of a goroutine. NULL removes (no destroy). */
-int weft_local_set(weft_local *key, void *value);
+int weft_gls_set(weft_gls *key, void *value);
 /* NULL if not set, or outside of a goroutine. */
-void *weft_local_get(weft_local *key);
+void *weft_gls_get(weft_gls *key);
 
 /* ---- seeing inside ----------------------------------------------------- */
 
@@ -555,7 +556,7 @@ void *weft_local_get(weft_local *key);
  * Goroutines that exist: running, runnable or waiting. What those that ended
  * did is visible to who sees them gone.
  */
-int64_t weft_count(void);
+int64_t weft_goroutines(void);
 
 /* What the scheduler counted since the start. */
 typedef struct weft_stats {
@@ -578,7 +579,7 @@ void weft_stats_read(weft_stats *out);
 int weft_stats_read_proc(int proc, weft_stats *out);
 
 /* Prints every goroutine's id, name, state and origin to standard error. */
-void weft_dump(void);
+void weft_dump_goroutines(void);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -27,7 +27,7 @@ open_fds_before(void)
 	EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
 	EQ(weft_write(fd[0], &c, 1), 1);
 	EQ(weft_read(fd[1], &c, 1), 1);
-	weft_set_read_deadline(fd[1], weft_in(WEFT_US));
+	weft_set_read_deadline(fd[1], weft_deadline(WEFT_US));
 	EQ(weft_read(fd[1], &c, 1), -ETIMEDOUT);
 	weft_close(fd[0]);
 	weft_close(fd[1]);
@@ -38,7 +38,7 @@ open_fds_before(void)
 __attribute__((__unused__)) static void
 wait_alone(void)
 {
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_sleep(WEFT_MS);
 }
 
@@ -48,7 +48,7 @@ at(int listener)
 {
 	static char text[WEFT_ADDRESS_TEXT];
 
-	return weft_local_text(listener, text, sizeof text);
+	return weft_local_address(listener, text, sizeof text);
 }
 
 /* Whether there is version 6 here. */
@@ -76,7 +76,7 @@ fill(int listener, int *fd)
 
 	do {
 		fd[n] = weft_dial_with("tcp", at(listener),
-		    .until = n < 2 ? 0 : weft_in(50 * WEFT_MS));
+		    .until = n < 2 ? 0 : weft_deadline(50 * WEFT_MS));
 	} while (fd[n] >= 0 && ++n < FILLING);
 	EQ(n < FILLING ? fd[n] : 0, -ETIMEDOUT);
 	OK(n >= 2);

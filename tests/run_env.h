@@ -71,12 +71,12 @@ compute(const long *stop)
 		;
 }
 
-static inline weft_stalls
+static inline weft_preempt_stats
 stalls_now(void)
 {
-	weft_stalls s;
+	weft_preempt_stats s;
 
-	weft_stalls_read(&s);
+	weft_preempt_stats_read(&s);
 	return s;
 }
 

@@ -19,7 +19,7 @@ static struct t *first, **last = &first;
 static int failures;
 static struct t *current;
 static const char *program;
-int t_max_threads, t_max_loose;
+int t_max_threads, t_max_detached;
 /* t_share takes none of these. */
 static const double LEAST_SECONDS = 0.2;
 
@@ -164,7 +164,7 @@ run_child(struct t *t, int err_fd)
 {
 	struct rlimit no_core = {0};
 	weft_config c = { .procs = t->procs, .max_threads = t_max_threads,
-		.max_loose = t_max_loose };
+		.max_detached = t_max_detached };
 
 	alarm(getenv("T_SECONDS") ? 0 : LIMIT_SECONDS);
 	dup2(err_fd, 2);

@@ -58,7 +58,7 @@ bool t_emulated(void);
  * t_share). */
 bool t_more(double default_seconds);
 /* Options for the runtime of the GTESTs in this program. */
-extern int t_max_threads, t_max_loose;
+extern int t_max_threads, t_max_detached;
 double t_now(void);
 /* Resident bytes of this process, page tables included. */
 int64_t t_resident(void);

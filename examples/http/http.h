@@ -12,7 +12,7 @@
  *	struct http_options o = { .handler = hello };
  *	struct http_server *s = http_server_start(fd, &o);
  *	...
- *	http_server_stop(s, weft_in(10 * WEFT_SECOND));
+ *	http_server_stop(s, weft_deadline(10 * WEFT_SECOND));
  *
  * A handler is plain blocking code in the connection's goroutine. What it is
  * given (the request, and all text in it) lives until it returns. Answers of

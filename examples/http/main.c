@@ -84,11 +84,11 @@ serve(const char *address, const struct http_options *o)
 	s = http_server_start(fd, o);
 	if (!s)
 		return 1;
-	printf("http://%s/\n", weft_local_text(fd, text, sizeof text));
+	printf("http://%s/\n", weft_local_address(fd, text, sizeof text));
 	fflush(stdout);
 	weft_recv(stop, int);
 	fprintf(stderr, "http: stopping\n");
-	return http_server_stop(s, weft_in(10 * WEFT_SECOND)) == 0 ? 0 : 1;
+	return http_server_stop(s, weft_deadline(10 * WEFT_SECOND)) == 0 ? 0 : 1;
 }
 
 int

@@ -120,12 +120,12 @@ selftest(void)
 
 	if (fd < 0 || !result || !begun || !(s = http_server_start(fd, &o)))
 		return 1;
-	weft_local_text(fd, address, sizeof address);
+	weft_local_address(fd, address, sizeof address);
 	for (size_t i = 0; i < sizeof exchanges / sizeof exchanges[0]; i++)
 		wrong += check(address, &exchanges[i]);
 	weft_go(late, address, begun, result);
 	weft_recv(begun, int);
-	wrong += http_server_stop(s, weft_in(10 * WEFT_SECOND)) != 0;
+	wrong += http_server_stop(s, weft_deadline(10 * WEFT_SECOND)) != 0;
 	got = weft_recv(result, int);
 	printf("an answer while the server stops: %s\n", got ? "yes" : "no");
 	weft_chan_release(begun);

@@ -92,7 +92,7 @@ next_head(struct http *h)
 		if (n != 0)
 			return n;
 		if (due == 0)
-			due = weft_in(c->options->head_timeout);
+			due = weft_deadline(c->options->head_timeout);
 		if (h->end == h->cap && !wire_grow(h))
 			return -431;
 		n = wire_fill(h, due);
@@ -156,7 +156,7 @@ one_request(struct http *h)
 static void
 farewell(struct http *h)
 {
-	int64_t due = weft_in(WEFT_SECOND);
+	int64_t due = weft_deadline(WEFT_SECOND);
 	size_t dropped = 0;
 	ssize_t n;
 
@@ -336,7 +336,7 @@ http_server_stop(struct http_server *s, int64_t when)
 		result = -ETIMEDOUT;
 		for (struct conn *c = s->conns; c; c = c->next)
 			weft_shutdown(c->fd, SHUT_RDWR);
-		if (!empty_until(s, weft_in(WEFT_SECOND)))
+		if (!empty_until(s, weft_deadline(WEFT_SECOND)))
 			result = -EBUSY;
 	}
 	weft_mutex_unlock(&s->lock);

@@ -198,7 +198,7 @@ wire_settle(struct http *h)
 static void
 arm_write(struct conn *c)
 {
-	c->write_armed = weft_in(c->options->write_timeout);
+	c->write_armed = weft_deadline(c->options->write_timeout);
 	weft_set_write_deadline(c->fd, c->write_armed);
 }
 

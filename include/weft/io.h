@@ -129,7 +129,7 @@ int weft_shutdown(int fd, int how);
 /* ---- deadlines --------------------------------------------------------- */
 
 /*
- * From `when` on (weft_in(ns)) calls in that direction give -ETIMEDOUT, those
+ * From `when` on (weft_deadline(ns)) calls in that direction give -ETIMEDOUT, those
  * that wait already too; none does so earlier. WEFT_NEVER removes it. It
  * belongs to the descriptor and holds until it is changed or the descriptor is
  * closed, by close(2) too: another file that gets the number has no deadline.

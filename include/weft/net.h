@@ -122,8 +122,8 @@ enum { WEFT_ADDRESS_TEXT = 128 };
 char *weft_address_text(const struct sockaddr *a, unsigned len, char *text,
     size_t cap);
 /* The same of a descriptor's own end, and of the other; "" if unknown. */
-char *weft_local_text(int fd, char *text, size_t cap);
-char *weft_peer_text(int fd, char *text, size_t cap);
+char *weft_local_address(int fd, char *text, size_t cap);
+char *weft_peer_address(int fd, char *text, size_t cap);
 /* The port of its own end, or -errno; -EAFNOSUPPORT: it has no ports. */
 int weft_local_port(int fd);
 
@@ -141,12 +141,12 @@ int weft_recv_fd(int fd);
  * Who was at the other end of a UNIX socket when it was connected: 0 or -errno;
  * -EOPNOTSUPP for another socket, -ENOTCONN.
  */
-typedef struct weft_peer {
+typedef struct weft_credentials {
 	pid_t pid;
 	uid_t uid;
 	gid_t gid;
-} weft_peer;
-int weft_peer_of(int fd, weft_peer *out);
+} weft_credentials;
+int weft_peer_credentials(int fd, weft_credentials *out);
 
 #ifdef __cplusplus
 #define WEFT_NET_OPT_(type, ...) (&(const type &)type{__VA_ARGS__})

@@ -107,43 +107,43 @@ int weft_preempt_allow(const void *address);
 size_t weft_preempt_explain(char *buf, size_t cap);
 
 /* Why a processor was taken from a goroutine that had it. */
-enum weft_taken {
-	WEFT_TAKEN_CALL,	/* it was in an announced call */
-	WEFT_TAKEN_ASLEEP,	/* it slept in the kernel, unannounced */
+enum weft_retake_reason {
+	WEFT_RETAKE_CALL,	/* it was in an announced call */
+	WEFT_RETAKE_ASLEEP,	/* it slept in the kernel, unannounced */
 	/* it computed, and could not be preempted, because: */
-	WEFT_TAKEN_OFF,		/* preemption by signals is off, or refused */
-	WEFT_TAKEN_REGION,	/* pinned, or between preempt_off and _on */
-	WEFT_TAKEN_LATE,	/* the signal was not handled in time */
-	WEFT_TAKEN_RUNTIME,	/* in this library */
-	WEFT_TAKEN_FOREIGN,	/* in a library, libc say */
-	WEFT_TAKEN_FRAME,	/* called back by a library */
-	WEFT_TAKEN_UNKNOWN,	/* its callers could not be made out */
-	WEFT_TAKEN_TIED,	/* it had a pointer to its thread's memory */
-	WEFT_TAKEN_STACK,	/* no room on its stack, or not on its stack */
+	WEFT_RETAKE_OFF,		/* preemption by signals is off, or refused */
+	WEFT_RETAKE_REGION,	/* pinned, or between preempt_off and _on */
+	WEFT_RETAKE_LATE,	/* the signal was not handled in time */
+	WEFT_RETAKE_RUNTIME,	/* in this library */
+	WEFT_RETAKE_FOREIGN,	/* in a library, libc say */
+	WEFT_RETAKE_FRAME,	/* called back by a library */
+	WEFT_RETAKE_UNKNOWN,	/* its callers could not be made out */
+	WEFT_RETAKE_TIED,	/* it had a pointer to its thread's memory */
+	WEFT_RETAKE_STACK,	/* no room on its stack, or not on its stack */
 	/* it could not be paused either, because: */
-	WEFT_TAKEN_LIBC,	/* it was in libc, the loader or malloc */
-	WEFT_TAKEN_NO_THREAD,	/* there was no thread to go on with */
-	WEFT_TAKEN_REALTIME,	/* its thread has a real-time policy */
-	WEFT_TAKEN_REASONS
+	WEFT_RETAKE_LIBC,	/* it was in libc, the loader or malloc */
+	WEFT_RETAKE_NO_THREAD,	/* there was no thread to go on with */
+	WEFT_RETAKE_REALTIME,	/* its thread has a real-time policy */
+	WEFT_RETAKE_REASONS
 };
-const char *weft_taken_name(enum weft_taken why);
+const char *weft_retake_reason_name(enum weft_retake_reason why);
 
-typedef struct weft_stalls {
+typedef struct weft_preempt_stats {
 	uint64_t asked;		/* goroutines asked to let others run */
 	uint64_t signals;	/* sent to preempt one */
 	uint64_t preempted;	/* times that was safe, and done */
-	uint64_t paused[WEFT_TAKEN_REASONS];	/* times a goroutine was paused
+	uint64_t paused[WEFT_RETAKE_REASONS];	/* times a goroutine was paused
 				 * with its thread instead, and why */
-	uint64_t refused[WEFT_TAKEN_REASONS];	/* ... and not, and why */
-	uint64_t taken[WEFT_TAKEN_REASONS];	/* processors taken, and why */
+	uint64_t refused[WEFT_RETAKE_REASONS];	/* ... and not, and why */
+	uint64_t taken[WEFT_RETAKE_REASONS];	/* processors taken, and why */
 	uint64_t interrupted;	/* system calls that failed with EINTR by it */
 	uint64_t capped;	/* times too many ran without a processor */
 	int paused_now;		/* goroutines that are paused */
-	int loose;		/* goroutines that have none now, and compute */
+	int detached;	/* goroutines that have none now, and compute */
 	int blocked;		/* ... and are in a call, or were asleep */
-} weft_stalls;
+} weft_preempt_stats;
 
-void weft_stalls_read(weft_stalls *out);
+void weft_preempt_stats_read(weft_preempt_stats *out);
 
 /* ---- what libc keeps in threads ---------------------------------------- */
 
@@ -205,7 +205,7 @@ char *weft_inet_ntoa_(struct in_addr addr);
  * fork() from a goroutine: the child is that goroutine alone, on the child's
  * only thread, and the runtime has ended in it: weft_go gives -EPERM, what
  * would wait blocks for ever unless another thread of the child helps. When
- * its function returns, or it calls weft_exit, deferred calls run and the child
+ * its function returns, or it calls weft_goexit, deferred calls run and the child
  * exits, with the result of the main goroutine, or 0. Objects that others were
  * using at that time must not be touched; but descriptors may be used, and
  * closed, whoever waited for them: they have no deadlines at first.

@@ -39,7 +39,7 @@ static const struct refusal refusals[] = {
 	{ "calls back with a stream's lock held", " fopencookie " },
 	{ "asks which thread it is on: use weft_self_id",
 	  " pthread_self thrd_current gettid pthread_getattr_np " },
-	{ "keeps values in the thread: use weft_local",
+	{ "keeps values in the thread: use weft_gls",
 	  " pthread_key_create pthread_key_delete pthread_getspecific"
 	  " pthread_setspecific tss_create tss_delete tss_get tss_set"
 	  " __tls_get_addr __emutls_get_address __cxa_thread_atexit_impl " },
@@ -64,7 +64,7 @@ static const struct refusal refusals[] = {
 	  " clone __clone " },
 	{ "shares the stack with the child: use posix_spawn",
 	  " vfork __vfork " },
-	{ "ends the thread, or lets it be ended: use weft_exit",
+	{ "ends the thread, or lets it be ended: use weft_goexit",
 	  " pthread_exit thrd_exit pthread_cancel pthread_testcancel"
 	  " pthread_setcancelstate pthread_setcanceltype"
 	  " __pthread_register_cancel __pthread_unregister_cancel"

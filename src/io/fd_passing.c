@@ -90,13 +90,13 @@ weft_recv_fd(int fd)
 }
 
 /* Our struct is the kernel's. */
-_Static_assert(sizeof(weft_peer) == sizeof(struct ucred) &&
-    offsetof(weft_peer, pid) == offsetof(struct ucred, pid) &&
-    offsetof(weft_peer, uid) == offsetof(struct ucred, uid) &&
-    offsetof(weft_peer, gid) == offsetof(struct ucred, gid), "ucred");
+_Static_assert(sizeof(weft_credentials) == sizeof(struct ucred) &&
+    offsetof(weft_credentials, pid) == offsetof(struct ucred, pid) &&
+    offsetof(weft_credentials, uid) == offsetof(struct ucred, uid) &&
+    offsetof(weft_credentials, gid) == offsetof(struct ucred, gid), "ucred");
 
 public int
-weft_peer_of(int fd, weft_peer *out)
+weft_peer_credentials(int fd, weft_credentials *out)
 {
 	int family = 0;
 	unsigned len = sizeof family;

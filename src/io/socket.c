@@ -303,7 +303,7 @@ sleep_in_queue(struct desc *d, enum dir dir, int64_t until)
 static int
 back_off(struct desc *d, enum dir dir, int64_t *ns)
 {
-	int64_t until = weft_in(*ns);
+	int64_t until = weft_deadline(*ns);
 
 	*ns = *ns < 32 * MS ? *ns * 2 : 50 * MS;
 	do {

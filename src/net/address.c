@@ -470,7 +470,7 @@ weft_address_text(const struct sockaddr *a, unsigned len, char *text,
 }
 
 public char *
-weft_local_text(int fd, char *text, size_t cap)
+weft_local_address(int fd, char *text, size_t cap)
 {
 	weft_address a;
 
@@ -480,7 +480,7 @@ weft_local_text(int fd, char *text, size_t cap)
 }
 
 public char *
-weft_peer_text(int fd, char *text, size_t cap)
+weft_peer_address(int fd, char *text, size_t cap)
 {
 	weft_address a;
 

@@ -197,7 +197,7 @@ begin(struct dial *d)
 	int fd = make_socket(d, to);
 
 	d->next = d->head_start == WEFT_NEVER ? WEFT_NEVER :
-	    weft_in(d->head_start);
+	    weft_deadline(d->head_start);
 	if (fd < 0) {
 		fail(d, which, fd);
 		return;

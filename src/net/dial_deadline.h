@@ -3,8 +3,8 @@
  * Until when something is worth doing: a time and a context. Made once, at the
  * door; everything behind it waits with the calls below.
  */
-#ifndef LIMIT_H
-#define LIMIT_H
+#ifndef DIAL_DEADLINE_H
+#define DIAL_DEADLINE_H
 
 #include "defs.h"
 #include "weft.h"

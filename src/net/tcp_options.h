@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Options of TCP that a connection has, whichever end it was made from. */
-#ifndef NETOPT_H
-#define NETOPT_H
+#ifndef TCP_OPTIONS_H
+#define TCP_OPTIONS_H
 
 #include <stdbool.h>
 

@@ -40,7 +40,7 @@ dump_one(struct g *gp, void *arg)
 }
 
 public void
-weft_dump(void)
+weft_dump_goroutines(void)
 {
 	struct totals t = {0};
 
@@ -53,5 +53,5 @@ weft_dump(void)
 __attribute__((constructor)) static void
 hook(void)
 {
-	fatal_hook = weft_dump;
+	fatal_hook = weft_dump_goroutines;
 }

@@ -32,8 +32,8 @@
  * Between them and weft_close it would report what we allow, using a
  * descriptor that another one closes; and they set errno.
  */
-#ifndef FOLLOW_H
-#define FOLLOW_H
+#ifndef TSAN_IO_H
+#define TSAN_IO_H
 
 #include <errno.h>
 

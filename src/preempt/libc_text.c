@@ -32,7 +32,7 @@ __typeof__(strsignal) strsignal __attribute__((__weak__));
 /* POSIX's, whatever strerror_r is. */
 int __xpg_strerror_r(int error, char *buf, size_t cap);
 
-static weft_local key = { free };
+static weft_gls key = { free };
 
 /* NULL without memory. */
 static struct texts *
@@ -43,11 +43,11 @@ texts(void)
 
 	if (!mp || !m_g(mp))
 		return &self()->texts;
-	t = weft_local_get(&key);
+	t = weft_gls_get(&key);
 	if (t)
 		return t;
 	t = calloc(1, sizeof(*t));
-	if (t && weft_local_set(&key, t) != 0) {
+	if (t && weft_gls_set(&key, t) != 0) {
 		free(t);
 		t = NULL;
 	}

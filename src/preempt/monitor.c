@@ -35,7 +35,7 @@
 #include "idle.h"
 #include "monitor_state.h"
 #include "netpoll.h"
-#include "preempt_stats.h"
+#include "preempt_counts.h"
 #include "scavenge.h"
 
 enum { STACK_BYTES = 64 * 1024 };
@@ -95,7 +95,7 @@ static bool
 takes_sleepers(void)
 {
 	for (uint32_t i = 0; i < mon.n_take; i++)
-		if (mon.retakes[i].why == WEFT_TAKEN_ASLEEP)
+		if (mon.retakes[i].why == WEFT_RETAKE_ASLEEP)
 			return true;
 	return false;
 }

@@ -3,8 +3,8 @@
  * The monitor, a thread without a P that sees to it that nobody is stuck. See
  * monitor.c for what it does and when it sleeps.
  */
-#ifndef SYSMON_H
-#define SYSMON_H
+#ifndef MONITOR_H
+#define MONITOR_H
 
 #include "atomic.h"
 #include "defs.h"

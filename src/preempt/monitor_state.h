@@ -4,8 +4,8 @@
  * it does) and stuck.c (goroutines that do not come back). All of it belongs
  * to the monitor's thread.
  */
-#ifndef MONITOR_H
-#define MONITOR_H
+#ifndef MONITOR_STATE_H
+#define MONITOR_STATE_H
 
 #include "retake.h"
 #include "sched.h"

@@ -56,7 +56,7 @@
 #include "next.h"
 #include "pin.h"
 #include "preempt.h"
-#include "preempt_stats.h"
+#include "preempt_counts.h"
 #include "sched.h"
 #include "text.h"
 #include "world.h"
@@ -94,15 +94,15 @@ static int
 why_not_pause(struct m *mp, uintptr_t pc)
 {
 	if (!config.on)
-		return WEFT_TAKEN_OFF;
+		return WEFT_RETAKE_OFF;
 	if (self()->locks || text_is_ours(pc) ||
 	    a_load_relaxed(&m_g(mp)->state) != G_RUNNING)
-		return WEFT_TAKEN_RUNTIME;
+		return WEFT_RETAKE_RUNTIME;
 	if (critical_has(&config.critical, pc))
-		return WEFT_TAKEN_LIBC;
+		return WEFT_RETAKE_LIBC;
 	if (preempt_disabled(m_g(mp)) || a_load_relaxed(&mp->in_call))
-		return WEFT_TAKEN_REGION;
-	return os_thread_realtime() ? WEFT_TAKEN_REALTIME : -1;
+		return WEFT_RETAKE_REGION;
+	return os_thread_realtime() ? WEFT_RETAKE_REALTIME : -1;
 }
 
 /*
@@ -247,7 +247,7 @@ pause_here(struct m *mp, uintptr_t pc, int why)
 	if (not >= 0)
 		return not;
 	if (!release_p(mp, &pp, &to, &last))
-		return WEFT_TAKEN_NO_THREAD;
+		return WEFT_RETAKE_NO_THREAD;
 	preempt_stats_inc(&preempt_stats.pauses);
 	preempt_stats_inc(&preempt_stats.paused[why]);
 	hard_pause();

@@ -18,7 +18,7 @@ const char *pause_impossible(void);
 /*
  * In the handler of the preemption signal, inside: pauses the goroutine, which
  * cannot be moved for the reason `why`, and returns when it has a P again: -1.
- * Or does nothing, and returns why not. Reasons are of enum weft_taken.
+ * Or does nothing, and returns why not. Reasons are of enum weft_retake_reason.
  */
 int pause_here(struct m *mp, uintptr_t pc, int why);
 

@@ -41,7 +41,7 @@
 #include "pause.h"
 #include "pin.h"
 #include "place.h"
-#include "preempt_stats.h"
+#include "preempt_counts.h"
 #include "sched.h"
 #include "sigframe.h"
 #include "text.h"
@@ -150,10 +150,10 @@ check_words(struct m *mp, const ucontext_t *uc,
 	if (sp < st->lo)
 		sp = st->lo;
 	if (st->hi - sp > SCAN_MAX)
-		return WEFT_TAKEN_UNKNOWN;
+		return WEFT_RETAKE_UNKNOWN;
 	if (holds_errno(mp, uc, regs) || regs_have_thread_ptr(mp, regs) ||
 	    has_thread_ptr(mp, (uintptr_t *)sp, (uintptr_t *)st->hi))
-		return WEFT_TAKEN_TIED;
+		return WEFT_RETAKE_TIED;
 	return -1;
 }
 
@@ -175,11 +175,11 @@ check_frames(struct m *mp, const ucontext_t *uc, uint32_t n)
 	while ((end = unwind_step(&u)) == UNWIND_ON)
 		if (text_is_ours(u.pc) && !text_calls_out(u.pc) &&
 		    !range_has(&u.bottom, u.pc))
-			return WEFT_TAKEN_FRAME;
+			return WEFT_RETAKE_FRAME;
 	if (end == UNWIND_FOREIGN)
-		return WEFT_TAKEN_FRAME;
+		return WEFT_RETAKE_FRAME;
 	if (end != UNWIND_BOTTOM || u.regs[DWARF_SP] != st.hi)
-		return WEFT_TAKEN_UNKNOWN;
+		return WEFT_RETAKE_UNKNOWN;
 	return check_words(mp, uc, regs, &st);
 }
 
@@ -194,21 +194,21 @@ check_preemptible(struct m *mp, const ucontext_t *uc)
 	struct stack *s;
 
 	if (!n)
-		return WEFT_TAKEN_OFF;
+		return WEFT_RETAKE_OFF;
 	if (gp->pins || preempt_disabled(gp) ||
 	    a_load_relaxed(&mp->in_call))
-		return WEFT_TAKEN_REGION;
+		return WEFT_RETAKE_REGION;
 	if (text_is_ours(pc))
-		return WEFT_TAKEN_RUNTIME;
+		return WEFT_RETAKE_RUNTIME;
 	s = g_stack(gp);
 	if (!os_sigstack_has(&mp->sigstack, uc) ||
 	    sp >= (uintptr_t)s || sp < (uintptr_t)s->lo ||
 	    sp - (uintptr_t)s->lo < sigframe_bytes(uc, YIELD_BYTES))
-		return WEFT_TAKEN_STACK;
+		return WEFT_RETAKE_STACK;
 	if (!in_allowed(pc, n))
-		return WEFT_TAKEN_FOREIGN;
+		return WEFT_RETAKE_FOREIGN;
 	if (!sigframe_movable(uc) || sigframe_mask(uc) != sched.sigmask)
-		return WEFT_TAKEN_TIED;
+		return WEFT_RETAKE_TIED;
 	return check_frames(mp, uc, n);
 }
 
@@ -228,7 +228,7 @@ not_moved(struct m *mp, const ucontext_t *uc, uint32_t was, int why)
 
 	rt_leave(mp, was);
 	if (not >= 0)
-		refuse(mp, not == WEFT_TAKEN_OFF ? why : not);
+		refuse(mp, not == WEFT_RETAKE_OFF ? why : not);
 }
 
 /*
@@ -267,7 +267,7 @@ on_signal(void *context)
 	if (!mp || a_load_acq(&mp->verdict) != VERDICT_SENT)
 		return false;
 	if (a_load_relaxed(&mp->inside)) {
-		refuse(mp, WEFT_TAKEN_RUNTIME);
+		refuse(mp, WEFT_RETAKE_RUNTIME);
 		return true;
 	}
 	if (sigframe_cut_short(uc))
@@ -280,7 +280,7 @@ on_signal(void *context)
 	}
 	a_store_relaxed(&mp->preempt_req, 0);
 	a_store_rel(&mp->verdict, VERDICT_IDLE);	/* pairs with on_verdict */
-	/* pairs with weft_stalls_read: who counts it counts the signal first */
+	/* pairs with weft_preempt_stats_read: who counts it counts the signal first */
 	a_add_acqrel(&preempt_stats.preempted, 1);
 	sigframe_keep(uc, yield_preempted_);
 	return true;

@@ -9,15 +9,15 @@
 #include "idle.h"
 #include "pin.h"
 #include "place.h"
-#include "preempt_stats.h"
+#include "preempt_counts.h"
 #include "sched.h"
 #include "world.h"
 
 static enum detached
 detached_by(int why)
 {
-	return why == WEFT_TAKEN_CALL ? DETACHED_CALL :
-	    why == WEFT_TAKEN_ASLEEP ? DETACHED_BLOCKED : DETACHED_RUNNING;
+	return why == WEFT_RETAKE_CALL ? DETACHED_CALL :
+	    why == WEFT_RETAKE_ASLEEP ? DETACHED_BLOCKED : DETACHED_RUNNING;
 }
 
 /* ---- the M ---- */
@@ -131,7 +131,7 @@ retake_one(struct retake_try *t)
 
 	/* pairs with rt_leave: what it did with its P is done */
 	if (a_load_acq(&mp->inside) != 0 || !(t->pp = m_p(mp)) ||
-	    (t->why == WEFT_TAKEN_CALL && !a_load_relaxed(&mp->in_call))) {
+	    (t->why == WEFT_RETAKE_CALL && !a_load_relaxed(&mp->in_call))) {
 		/* pairs with nothing: the M may have done it itself */
 		a_cas_acqrel(&mp->retake, RETAKE_ASKED, RETAKE_NONE);
 		return false;
@@ -149,9 +149,9 @@ retake_one(struct retake_try *t)
 	rt_count_detached(detached_by(t->why));
 	lock_drop(&sched.lock);
 	preempt_stats_inc_taken(t->why);
-	if (t->why == WEFT_TAKEN_CALL)
+	if (t->why == WEFT_RETAKE_CALL)
 		blocking_was_slow(mp);
-	else if (t->why == WEFT_TAKEN_ASLEEP)
+	else if (t->why == WEFT_RETAKE_ASLEEP)
 		place_slept(mp);
 	return true;
 }

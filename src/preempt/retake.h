@@ -84,7 +84,7 @@ rt_leave_out(struct m *mp)
 struct retake_try {
 	struct p *pp;
 	struct m *mp;
-	int why;		/* enum weft_taken */
+	int why;		/* enum weft_retake_reason */
 };
 
 /* Tries all n of them; one barrier for all. How many were taken. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef COOL_H
-#define COOL_H
+#ifndef SCAVENGE_H
+#define SCAVENGE_H
 
 #include "defs.h"
 

@@ -14,7 +14,7 @@
 #include "pin.h"
 #include "place.h"
 #include "preempt.h"
-#include "preempt_stats.h"
+#include "preempt_counts.h"
 
 enum { FINE, REQUESTED, SIGNALLED };	/* steps */
 enum { SIGNAL_TRIES = 5 };
@@ -65,14 +65,14 @@ waited_long(const struct p *pp)
 static void
 plan_take(struct p *pp, struct m *mp, int why)
 {
-	bool computes = why > WEFT_TAKEN_ASLEEP, later = false;
+	bool computes = why > WEFT_RETAKE_ASLEEP, later = false;
 
 	if (mon.n_take == TAKE_MAX)
 		return;
 	/* A stop of the world needs no thread for it. */
 	if (!a_load_relaxed(&sched.stopping) &&
 	    ((computes && a_load_relaxed(&sched.n_detached[DETACHED_RUNNING]) +
-	    mon.n_take >= sched.max_loose) || !thread_to_be_had(&later)) &&
+	    mon.n_take >= sched.max_detached) || !thread_to_be_had(&later)) &&
 	    !(later && !computes && waited_long(pp))) {
 		if (later) {
 			wake_no_later(mon.now + step_ns);
@@ -111,15 +111,15 @@ signal_or_retake(struct p *pp, struct m *mp)
 	struct p_snapshot *w = &pp->snapshot;
 
 	if (os_thread_blocked(m_tid(mp)) == 1) {
-		plan_take(pp, mp, WEFT_TAKEN_ASLEEP);
+		plan_take(pp, mp, WEFT_RETAKE_ASLEEP);
 	} else if (!preempt_possible()) {
-		plan_take(pp, mp, WEFT_TAKEN_OFF);
+		plan_take(pp, mp, WEFT_RETAKE_OFF);
 	} else if (preempt_send(mp)) {
 		w->tries++;
 		w->cpu = os_thread_cpu_ns(m_tid(mp));
 		next_step(w, SIGNALLED);
 	} else {
-		plan_take(pp, mp, WEFT_TAKEN_OFF);
+		plan_take(pp, mp, WEFT_RETAKE_OFF);
 	}
 }
 
@@ -127,8 +127,8 @@ signal_or_retake(struct p *pp, struct m *mp)
 static bool
 worth_another(const struct p_snapshot *w, int why)
 {
-	return w->tries < SIGNAL_TRIES && why >= WEFT_TAKEN_RUNTIME &&
-	    why != WEFT_TAKEN_STACK && why != WEFT_TAKEN_REALTIME;
+	return w->tries < SIGNAL_TRIES && why >= WEFT_RETAKE_RUNTIME &&
+	    why != WEFT_RETAKE_STACK && why != WEFT_RETAKE_REALTIME;
 }
 
 /*
@@ -170,7 +170,7 @@ on_verdict(struct p *pp, struct m *mp)
 		if (mon.now - w->at >=
 		    (mon.urgent ? verdict_ns : verdict_max) &&
 		    !starved(w, mp))
-			plan_take(pp, mp, WEFT_TAKEN_LATE);
+			plan_take(pp, mp, WEFT_RETAKE_LATE);
 		else
 			wake_no_later(mon.now + answer_ns);
 	} else if (v >= VERDICT_REFUSED) {
@@ -239,7 +239,7 @@ check_call(struct p *pp, struct m *mp)
 	if (w->step == FINE && mon.now - w->since >= mon.slice && wanted(pp))
 		request_preempt(w, mp);
 	if (mon.now - w->call_since >= limit)
-		plan_take(pp, mp, WEFT_TAKEN_CALL);
+		plan_take(pp, mp, WEFT_RETAKE_CALL);
 	else
 		wake_no_later(w->call_since + limit);
 }
@@ -280,7 +280,7 @@ check_slice(struct p *pp, struct m *mp)
 		return;
 	}
 	if (is_blocked(w, mp)) {
-		plan_take(pp, mp, WEFT_TAKEN_ASLEEP);
+		plan_take(pp, mp, WEFT_RETAKE_ASLEEP);
 		return;
 	}
 	if (mon.urgent && (!mon.oldest || w->since < mon.oldest->snapshot.since))
@@ -386,7 +386,7 @@ runs_detached(struct m *mp)
 static bool
 computes_detached(struct m *mp)
 {
-	return runs_detached(mp) && mp->taken_why > WEFT_TAKEN_REGION &&
+	return runs_detached(mp) && mp->taken_why > WEFT_RETAKE_REGION &&
 	    os_thread_blocked(m_tid(mp)) == 0;
 }
 
@@ -398,7 +398,7 @@ woke_detached(struct m *mp)
 
 	if (!a_load_relaxed(&mp->place_key) &&
 	    (a_load_acq(&mp->retake) != RETAKE_TAKEN ||	/* pairs with same */
-	    mp->taken_why != WEFT_TAKEN_ASLEEP)) {
+	    mp->taken_why != WEFT_RETAKE_ASLEEP)) {
 		mp->detached_cpu = 0;
 		return false;
 	}

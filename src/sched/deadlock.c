@@ -110,6 +110,6 @@ deadlock_check(void)
 	if (!dead)
 		return doubt;
 	if (ended && spawn_count() == 0)
-		fatal("no goroutines left (main called weft_exit): deadlock");
+		fatal("no goroutines left (main called weft_goexit): deadlock");
 	fatal("all goroutines are asleep: deadlock");
 }

@@ -72,7 +72,7 @@ weft_defer(void (*fn)(void *arg), void *arg)
 	return 0;
 }
 
-/* A deferred call may defer, and may call weft_exit: each is off first. */
+/* A deferred call may defer, and may call weft_goexit: each is off first. */
 calls_out void
 defer_run(struct g *gp)
 {

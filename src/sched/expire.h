@@ -2,8 +2,8 @@
 /*
  * Setting timers, and who sees to it that they fire. See expire.c.
  */
-#ifndef ALARM_H
-#define ALARM_H
+#ifndef EXPIRE_H
+#define EXPIRE_H
 
 #include "insn.h"
 #include "os.h"

@@ -3,7 +3,7 @@
  * Goroutine-local values: a list of (key, value), which is searched from its
  * front, since there are few. They hang on one ending (exit_hook.c), made when
  * the first value is set. A value is off the list before its destroy function
- * is called, which may do anything: set values, defer, call weft_exit (then
+ * is called, which may do anything: set values, defer, call weft_goexit (then
  * this begins anew, deeper, and does not return). A value that is set by a
  * destroy function belongs to the next round; so the list is sorted by rounds,
  * and what is left after the fourth is dropped, as POSIX does with the values
@@ -23,7 +23,7 @@ enum { ROUNDS = 4 };
 
 struct local {
 	struct local *next;
-	weft_local *key;
+	weft_gls *key;
 	void *value;
 	int round;
 };
@@ -98,7 +98,7 @@ locals_make(struct g *gp)
 
 /* The link to the key's value, or NULL. */
 static struct local **
-find(struct locals *t, const weft_local *key)
+find(struct locals *t, const weft_gls *key)
 {
 	for (struct local **at = &t->first; *at; at = &(*at)->next)
 		if ((*at)->key == key)
@@ -107,7 +107,7 @@ find(struct locals *t, const weft_local *key)
 }
 
 static int
-add(struct locals *t, weft_local *key, void *value)
+add(struct locals *t, weft_gls *key, void *value)
 {
 	struct local *l = malloc(sizeof *l);
 
@@ -120,7 +120,7 @@ add(struct locals *t, weft_local *key, void *value)
 }
 
 public int
-weft_local_set(weft_local *key, void *value)
+weft_gls_set(weft_gls *key, void *value)
 {
 	struct g *gp = current();
 	struct locals *t;
@@ -144,7 +144,7 @@ weft_local_set(weft_local *key, void *value)
 }
 
 public void *
-weft_local_get(weft_local *key)
+weft_gls_get(weft_gls *key)
 {
 	struct g *gp = current();
 	struct locals *t = gp ? locals_of(gp) : NULL;

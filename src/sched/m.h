@@ -75,7 +75,7 @@ struct m {
 	a32 preempt_req;		/* shall let others run */
 	a32 verdict;		/* of the preemption signal: see preempt.c */
 	/* the monitor, before it makes retake TAKEN; then itself */
-	uint8_t taken_why;	/* enum weft_taken */
+	uint8_t taken_why;	/* enum weft_retake_reason */
 	/* the monitor: when it has no P, how much its thread had run */
 	int64_t detached_cpu;
 	/* itself, when its thread begins and ends; the monitor reads them */

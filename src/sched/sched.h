@@ -66,7 +66,7 @@ struct sched {
 	a32 n_bound;
 	a32 no_thread;			/* a P has work, and no thread was to
 					 * be had: the monitor tries again */
-	bool main_exited;		/* by weft_exit */
+	bool main_exited;		/* by weft_goexit */
 
 	/* changed with the world stopped, read by who has a P */
 	struct steal_order_table steal_order;
@@ -76,7 +76,7 @@ struct sched {
 
 	/* constant after boot */
 	uint32_t max_m;
-	uint32_t max_loose;
+	uint32_t max_detached;
 	uint64_t seed;
 	uint64_t sigmask;		/* of all Ms: see start_watch */
 

@@ -256,13 +256,13 @@ weft_spawn(const weft_opt *opt, void (*fn)(void *arg), const void *arg,
 }
 
 calls_out public void
-weft_exit(void)
+weft_goexit(void)
 {
 	struct m *mp = m_self();
 	struct g *gp = mp ? m_g(mp) : fork_child_g();
 
 	if (!gp)
-		fatal("weft_exit: not on a goroutine");
+		fatal("weft_goexit: not on a goroutine");
 	exit_hook_run(gp);
 	if (!m_self())
 		fork_child_exit(0);
@@ -310,7 +310,7 @@ spawn_count(void)
 }
 
 public int64_t
-weft_count(void)
+weft_goroutines(void)
 {
 	return spawn_count();
 }

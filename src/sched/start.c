@@ -128,14 +128,14 @@ struct settings {
 static int
 configure_preempt(const weft_config *c, struct settings *out)
 {
-	int64_t sig = c->preempt_signal, loose = c->max_loose, slice = 0;
+	int64_t sig = c->preempt_signal, loose = c->max_detached, slice = 0;
 	int64_t migrate = 0, most = 4 * (int64_t)out->procs;
 	int64_t pause = c->pause;
 
 	if (most < DETACHED_MIN)
 		most = DETACHED_MIN;
 	if (!setting(&sig, "WEFT_PREEMPT_SIGNAL", SIGURG, -1, SIGRTMAX) ||
-	    !setting(&loose, "WEFT_MAX_LOOSE", most, -1, INT32_MAX) ||
+	    !setting(&loose, "WEFT_MAX_DETACHED", most, -1, INT32_MAX) ||
 	    !setting(&slice, "WEFT_SLICE_US", 0, 0, 1000000) ||
 	    !setting(&pause, "WEFT_PAUSE", 1, -1, 1) ||
 	    !setting(&migrate, "WEFT_MIGRATE", 0, 0, 1) || sig == 0)
@@ -143,7 +143,7 @@ configure_preempt(const weft_config *c, struct settings *out)
 	out->signal = (int)sig;
 	out->pause = pause > 0;
 	out->slice_us = slice;
-	sched.max_loose = loose < 0 ? 0 : (uint32_t)loose;
+	sched.max_detached = loose < 0 ? 0 : (uint32_t)loose;
 	if (migrate)
 		a_or_relaxed(&attention, ATTEND_MIGRATE);
 	return 0;

@@ -4,8 +4,8 @@
  * stride coprime to their number visit each exactly once, with no memory and
  * a different order each time.
  */
-#ifndef ORDER_H
-#define ORDER_H
+#ifndef STEAL_ORDER_H
+#define STEAL_ORDER_H
 
 #include <stdint.h>
 

@@ -14,8 +14,8 @@
  * asks for its own state when it first needs it. A goroutine that left before
  * that has no state: none can have been made.
  */
-#ifndef CARRY_H
-#define CARRY_H
+#ifndef THREAD_STATE_H
+#define THREAD_STATE_H
 
 #include "atomic.h"
 #include "cxx.h"

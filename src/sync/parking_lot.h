@@ -18,8 +18,8 @@
  * for waiters without such a proof may find those of something else that was
  * put at the same address meanwhile: keys of different kinds differ (parking_lot_key).
  */
-#ifndef LOT_H
-#define LOT_H
+#ifndef PARKING_LOT_H
+#define PARKING_LOT_H
 
 #include "fatal.h"
 #include "list.h"

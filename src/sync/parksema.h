@@ -4,8 +4,8 @@
  * needs only 4 bytes and its zero value works. First come, first served: a
  * release hands its unit to the longest waiter.
  */
-#ifndef SEMA_H
-#define SEMA_H
+#ifndef PARKSEMA_H
+#define PARKSEMA_H
 
 #include "atomic.h"
 #include "g.h"

@@ -34,7 +34,7 @@ weft_now(void)
 }
 
 public int64_t
-weft_in(int64_t ns)
+weft_deadline(int64_t ns)
 {
 	int64_t when;
 
@@ -61,5 +61,5 @@ public void
 weft_sleep(int64_t ns)
 {
 	if (ns > 0)
-		weft_sleep_until(weft_in(ns));
+		weft_sleep_until(weft_deadline(ns));
 }

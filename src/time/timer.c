@@ -66,7 +66,7 @@ fire(struct timer *t, int64_t now, struct glist *woken)
 static int64_t
 due_in(int64_t ns)
 {
-	return weft_in(ns > 0 ? ns : 0);
+	return weft_deadline(ns > 0 ? ns : 0);
 }
 
 static int64_t

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a channel has to know of the timer that it belongs to. */
-#ifndef TICK_H
-#define TICK_H
+#ifndef TIMER_H
+#define TIMER_H
 
 struct weft_timer;
 

@@ -22,8 +22,8 @@
  * still reads there finds the same goroutine, or has lost the race for it
  * anyway. They are kept: all of them together are smaller than the new ones.
  */
-#ifndef NEST_H
-#define NEST_H
+#ifndef DEQUE_H
+#define DEQUE_H
 
 #include "fatal.h"
 #include "g.h"

@@ -17,8 +17,8 @@
  * or never begins. It must be quick; goroutines that it wakes it returns in a
  * list, which are made runnable when the lock is released.
  */
-#ifndef TIMER_H
-#define TIMER_H
+#ifndef TIMER_HEAP_H
+#define TIMER_HEAP_H
 
 #include "g.h"
 #include "lock.h"

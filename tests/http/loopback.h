@@ -30,13 +30,13 @@ start(struct http_options o)
 		o.linger = WEFT_SECOND;
 	server = http_server_start(fd, &o);
 	OK(server);
-	weft_local_text(fd, address, sizeof address);
+	weft_local_address(fd, address, sizeof address);
 }
 
 static void
 stop(void)
 {
-	EQ(http_server_stop(server, weft_in(20 * WEFT_SECOND)), 0);
+	EQ(http_server_stop(server, weft_deadline(20 * WEFT_SECOND)), 0);
 }
 
 /* The same, twice. */
@@ -52,7 +52,7 @@ dial(void)
 	int fd = weft_dial("tcp", address);
 
 	OK(fd >= 0);
-	weft_set_deadline(fd, weft_in(30 * WEFT_SECOND));
+	weft_set_deadline(fd, weft_deadline(30 * WEFT_SECOND));
 	return fd;
 }
 

@@ -544,7 +544,7 @@ BOTH_WAYS(stops_when_answered, 2)
 	    "Expect: 100-continue\r\n\r\n");
 	EQ(weft_reader_line(&r, &line), 23);	/* it has begun */
 	EQ(weft_reader_line(&r, &line), 2);
-	weft_go(stopper, weft_in(20 * WEFT_SECOND), done);
+	weft_go(stopper, weft_deadline(20 * WEFT_SECOND), done);
 	while ((other = weft_dial("tcp", address)) >= 0)
 		weft_close(other);		/* until nobody listens */
 	EQ(weft_chan_try_recv(done, NULL), -EAGAIN);
@@ -572,7 +572,7 @@ BOTH_WAYS(stops_at_last, 2)
 	say(fd, "PUT /echo HTTP/1.1\r\n" H "Content-Length: 4\r\n"
 	    "Expect: 100-continue\r\n\r\n");
 	EQ(weft_reader_line(&r, &line), 23);
-	EQ(http_server_stop(server, weft_in(50 * WEFT_MS)), -ETIMEDOUT);
+	EQ(http_server_stop(server, weft_deadline(50 * WEFT_MS)), -ETIMEDOUT);
 	weft_reader_free(&r);
 	weft_close(fd);
 }

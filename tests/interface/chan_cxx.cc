@@ -217,7 +217,7 @@ GTEST(cases, 1)
 	EQ(q.y, 2);
 	one = WEFT_RECV(c, &q);
 	EQ(weft_select_until(&one, 1, 0), -ETIMEDOUT);
-	EQ(weft_select_until(&one, 1, weft_in(WEFT_MS)), -ETIMEDOUT);
+	EQ(weft_select_until(&one, 1, weft_deadline(WEFT_MS)), -ETIMEDOUT);
 	EQ(weft_select_ordered(k, 3), 1);
 	EQ(weft_select_ordered_until(&one, 1, WEFT_NEVER), 0);
 	weft_chan_close(c);

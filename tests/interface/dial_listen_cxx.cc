@@ -16,8 +16,8 @@ GTEST(options_by_name, 2)
 	int from, to;
 
 	OK(fd >= 0);
-	weft_local_text(fd, text, sizeof text);
-	from = weft_dial_with("tcp", text, .until = weft_in(50 * WEFT_SECOND),
+	weft_local_address(fd, text, sizeof text);
+	from = weft_dial_with("tcp", text, .until = weft_deadline(50 * WEFT_SECOND),
 	    .keepalive = -1);
 	to = weft_accept(fd, NULL, NULL);
 	OK(from >= 0 && to >= 0);
@@ -45,7 +45,7 @@ GTEST(options_in_a_variable, 1)
 	int to;
 
 	soon.until = 1;
-	weft_local_text(fd, text, sizeof text);
+	weft_local_address(fd, text, sizeof text);
 	to = weft_dial_opt_("tcp", text, &none);
 	OK(to >= 0);
 	EQ(weft_dial_opt_("tcp", text, &soon), -ETIMEDOUT);

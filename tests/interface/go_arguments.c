@@ -384,7 +384,7 @@ never_returns(int a)
 {
 	EQ(a, 1);
 	end();
-	weft_exit();
+	weft_goexit();
 }
 
 GTEST(noreturn_function, 1)

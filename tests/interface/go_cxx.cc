@@ -106,7 +106,7 @@ struct object {
 template<class T> static void generic(T a, T b) { OK(a == b); end(); }
 static int result(int n) { end(); return n; }
 static void quiet(int a) noexcept { EQ(a, 1); end(); }
-[[noreturn]] static void never_returns(int a) { one(a); weft_exit(); }
+[[noreturn]] static void never_returns(int a) { one(a); weft_goexit(); }
 
 GTEST(functions, 1)
 {
@@ -163,7 +163,7 @@ GTEST(evaluation, 1)
 
 static void copied(void *arg) { EQ(*static_cast<int *>(arg), 9); end(); }
 static void deferred(void *arg) { OK(arg == &all); end(); }
-static void defers() { EQ(weft_defer(deferred, &all), 0); weft_exit(); }
+static void defers() { EQ(weft_defer(deferred, &all), 0); weft_goexit(); }
 
 GTEST(the_rest, 2)
 {

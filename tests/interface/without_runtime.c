@@ -47,7 +47,7 @@ TEST(before)
 	weft_stats s, zero = {0};
 
 	nothing_runs();
-	EQ(weft_count(), 0);
+	EQ(weft_goroutines(), 0);
 	weft_stats_read(&s);
 	OK(memcmp(&s, &zero, sizeof s) == 0);
 }

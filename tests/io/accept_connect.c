@@ -227,7 +227,7 @@ GTEST(hanging_connections_end, 1)
 	int ear = wire_listen(SOCK_STREAM, &at, 0), fd[16];
 	int n = stuff(&at, fd, 16), a = socket(AF_INET, SOCK_STREAM, 0);
 	int b = socket(AF_INET, SOCK_STREAM, 0);
-	int64_t when = weft_in(20 * WEFT_MS);
+	int64_t when = weft_deadline(20 * WEFT_MS);
 
 	OK(n < 16);
 	/* by the deadline of writing */
@@ -258,7 +258,7 @@ GTEST(hanging_connections_are_made, 1)
 	let_them_wait(1);
 	for (int i = 0; i < n - 1; i++)
 		EQ(weft_close(weft_accept(ear, NULL, NULL)), 0);
-	EQ(weft_set_read_deadline(ear, weft_in(20 * WEFT_SECOND)), 0);
+	EQ(weft_set_read_deadline(ear, weft_deadline(20 * WEFT_SECOND)), 0);
 	OK(weft_accept(ear, NULL, NULL) >= 0);
 	OK(weft_accept(ear, NULL, NULL) >= 0);
 	weft_waitgroup_wait(&all);
@@ -291,7 +291,7 @@ GTEST(full_queues_of_unix_sockets, 1)
 		EQ(connect(c, &at.a.any, at.len), 0);
 	}
 	last = socket(AF_UNIX, SOCK_STREAM, 0);
-	EQ(weft_set_write_deadline(last, weft_in(20 * WEFT_MS)), 0);
+	EQ(weft_set_write_deadline(last, weft_deadline(20 * WEFT_MS)), 0);
 	EQ(weft_connect(last, &at.a.any, at.len), -ETIMEDOUT);
 	EQ(weft_close(ear), 0);
 }
@@ -330,7 +330,7 @@ GTEST(no_descriptor_left, 1)
 	long accepted = 0;
 
 	/* what weft needs for itself it has from here on */
-	EQ(weft_set_read_deadline(ear, weft_in(WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(ear, weft_deadline(WEFT_MS)), 0);
 	EQ(weft_accept(ear, NULL, NULL), -ETIMEDOUT);
 	EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
 	EQ(weft_connect(c, &at.a.any, at.len), 0);
@@ -338,7 +338,7 @@ GTEST(no_descriptor_left, 1)
 	n = use_up(fd, 64);
 	OK(n > 0);
 	/* for as long as the deadline says; the connection is still there */
-	EQ(weft_set_read_deadline(ear, weft_in(50 * WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(ear, weft_deadline(50 * WEFT_MS)), 0);
 	EQ(weft_accept(ear, NULL, NULL), -ETIMEDOUT);
 	EQ(weft_set_read_deadline(ear, WEFT_NEVER), 0);
 	weft_waitgroup_add(&all, 1);
@@ -368,7 +368,7 @@ GTEST(no_descriptor_left_and_closed, 1)
 	int ear = wire_listen(SOCK_STREAM, &at, 4), fd[64];
 	int c = socket(AF_INET, SOCK_STREAM, 0);
 
-	EQ(weft_set_read_deadline(ear, weft_in(WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(ear, weft_deadline(WEFT_MS)), 0);
 	EQ(weft_accept(ear, NULL, NULL), -ETIMEDOUT);
 	EQ(weft_set_read_deadline(ear, WEFT_NEVER), 0);
 	EQ(setrlimit(RLIMIT_NOFILE, &few), 0);

@@ -216,7 +216,7 @@ until_its_deadline(void)
 	leave_room_for(1);
 	fd = NEED(weft_accept(listener, NULL, NULL));
 	for (int i = 0; i < 3; i++) {
-		when = weft_in((1 + i * 20) * WEFT_MS);
+		when = weft_deadline((1 + i * 20) * WEFT_MS);
 		EQ(weft_set_read_deadline(listener, when), 0);
 		EQ(weft_accept(listener, NULL, NULL), -ETIMEDOUT);
 		OK(weft_now() >= when);
@@ -248,11 +248,11 @@ until_a_new_deadline(void)
 	NEED(weft_wait_readable(listener));
 	leave_room_for(1);
 	fd = NEED(weft_accept(listener, NULL, NULL));
-	EQ(weft_set_read_deadline(listener, weft_in(3600 * WEFT_SECOND)), 0);
+	EQ(weft_set_read_deadline(listener, weft_deadline(3600 * WEFT_SECOND)), 0);
 	weft_waitgroup_add(&all, 1);
 	weft_go(accept_in_vain, -ETIMEDOUT);
 	weft_sleep(5 * WEFT_MS);
-	when = weft_in(10 * WEFT_MS);
+	when = weft_deadline(10 * WEFT_MS);
 	EQ(weft_set_read_deadline(listener, when), 0);
 	weft_waitgroup_wait(&all);
 	OK(given_up >= when);
@@ -327,7 +327,7 @@ others_are_told(void)
 	int fd;
 
 	NEED(weft_wait_readable(listener));
-	weft_local_text(listener, address, sizeof address);
+	weft_local_address(listener, address, sizeof address);
 	leave_room_for(1);
 	fd = NEED(weft_accept(listener, NULL, NULL));
 	EQ(weft_dial("tcp4", address), -EMFILE);
@@ -359,13 +359,13 @@ none_for_weft(void)
 	OK(r == 1 || r == -EMFILE);
 	if (r != 1)
 		EQ(read(fd[0], &c, 1), 1);
-	EQ(weft_set_read_deadline(fd[0], weft_in(5 * WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(fd[0], weft_deadline(5 * WEFT_MS)), 0);
 	r = weft_read(fd[0], &c, 1);
 	OK(r == -ETIMEDOUT || r == -EMFILE);
 	while (n > 0)
 		NEED(close(more[--n]));
 	limit_fds(64);
-	EQ(weft_set_read_deadline(fd[0], weft_in(5 * WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(fd[0], weft_deadline(5 * WEFT_MS)), 0);
 	EQ(weft_read(fd[0], &c, 1), -ETIMEDOUT);
 	EQ(weft_close(fd[0]), 0);
 	NEED(close(fd[1]));

@@ -226,7 +226,7 @@ get_stuck(struct stuck *s, void (*fn)(struct stuck *s))
 	weft_waitgroup_add(&all, 1);
 	weft_go(fn, s);
 	await_waiting(1);
-	when = weft_in(5 * WEFT_MS);
+	when = weft_deadline(5 * WEFT_MS);
 	EQ(weft_set_write_deadline(s->fd, when), 0);
 	weft_waitgroup_wait(&all);
 	OK(weft_now() >= when);
@@ -287,7 +287,7 @@ stuck(void (*make)(int *))
 	OK(done > 0);
 	EQ(weft_write(fd[0], "x", 1), -ETIMEDOUT);
 	sized_drain(fd[1], 0, done);
-	EQ(weft_set_read_deadline(fd[1], weft_in(2 * WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(fd[1], weft_deadline(2 * WEFT_MS)), 0);
 	EQ(weft_read(fd[1], &c, 1), -ETIMEDOUT);
 	EQ(weft_set_read_deadline(fd[1], WEFT_NEVER), 0);
 	/* That there is room may not have been told yet. */
@@ -539,7 +539,7 @@ static void
 polled(int fd, long *in_vain)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
-	int64_t when = weft_in(5 * WEFT_MS);
+	int64_t when = weft_deadline(5 * WEFT_MS);
 
 	EQ(weft_poll(&p, 1, when), 0);
 	OK(weft_now() >= when);

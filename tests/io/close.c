@@ -397,7 +397,7 @@ GTEST(a_file_is_next_of_that_number, 1)
 	char c;
 
 	wire(STREAM, end);
-	EQ(weft_set_read_deadline(end[0], weft_in(WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(end[0], weft_deadline(WEFT_MS)), 0);
 	EQ(weft_read(end[0], &c, 1), -ETIMEDOUT);
 	EQ(weft_close(end[0]), 0);
 	fd = weft_open("/proc/self/exe", O_RDONLY, 0);

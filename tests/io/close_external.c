@@ -395,7 +395,7 @@ GTEST(events_of_the_old_one, 1)
 	close(end[0]);
 	wire(STREAM, next);
 	wire_same_number(next[0], end[0]);
-	EQ(weft_set_read_deadline(next[0], weft_in(20 * WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(next[0], weft_deadline(20 * WEFT_MS)), 0);
 	for (int i = 0; i < 20; i++)
 		EQ(write(end[1], "old", 3), 3);
 	EQ(weft_read(next[0], &c, 1), -ETIMEDOUT);
@@ -433,7 +433,7 @@ wait_for(int fd)
 
 	weft_io_stats_read(&before);
 	do {
-		EQ(weft_set_read_deadline(fd, weft_in(ns)), 0);
+		EQ(weft_set_read_deadline(fd, weft_deadline(ns)), 0);
 		EQ(weft_read(fd, &c, 1), -ETIMEDOUT);
 		weft_io_stats_read(&now);
 		ns *= 2;

@@ -35,7 +35,7 @@ make_slow(int fd[2])
 	struct linger l = { 1, LINGER_SECONDS };
 
 	tcp_pair(fd);
-	EQ(weft_set_write_deadline(fd[0], weft_in(20 * WEFT_MS)), 0);
+	EQ(weft_set_write_deadline(fd[0], weft_deadline(20 * WEFT_MS)), 0);
 	while (weft_write(fd[0], zeros, sizeof zeros) > 0)
 		;
 	NEED(setsockopt(fd[0], SOL_SOCKET, SO_LINGER, &l, sizeof l));

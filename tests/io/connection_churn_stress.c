@@ -116,7 +116,7 @@ client(long nr)
 		break;
 	case 6:					/* gives up waiting */
 		ask(fd, 'x');
-		EQ(weft_set_read_deadline(fd, weft_in(5 * WEFT_MS)), 0);
+		EQ(weft_set_read_deadline(fd, weft_deadline(5 * WEFT_MS)), 0);
 		EQ(weft_read(fd, &c, 1), -ETIMEDOUT);
 		break;
 	default:
@@ -139,7 +139,7 @@ count_now(void)
 {
 	weft_io_stats s = io_now();
 
-	return (struct count){ count_fds(), weft_count(), s.open, s.waiting,
+	return (struct count){ count_fds(), weft_goroutines(), s.open, s.waiting,
 		t_resident() };
 }
 
@@ -160,7 +160,7 @@ drain(long nr)
 	await(&made, nr);
 	/* A client that reset may not have been accepted yet. */
 	await(&served, nr);
-	while (weft_count() > 1 + HOSTS)
+	while (weft_goroutines() > 1 + HOSTS)
 		weft_sleep(WEFT_MS);
 }
 
@@ -230,7 +230,7 @@ churned(bool readable)
 		EQ(after.bytes, before.bytes);
 	for (int i = 0; i < HOSTS; i++)
 		EQ(weft_close(listener[i]), 0);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_sleep(WEFT_MS);
 	EQ(io_now().open, 0);
 }

@@ -64,7 +64,7 @@ poll_and_read(int fd, unsigned char *buf, size_t n, unsigned *seed)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	int64_t when = dice(seed, 2) ? WEFT_NEVER :
-	    weft_in(dice(seed, 200) * WEFT_US);
+	    weft_deadline(dice(seed, 200) * WEFT_US);
 	int r = weft_poll(&p, 1, when);
 
 	if (r == 0)
@@ -127,7 +127,7 @@ reads(struct stream *s)
 		} else if (r == -ETIMEDOUT) {
 			/* EBADF is seen by reading. */
 			weft_set_read_deadline(s->out, dice(&s->seed, 2) ?
-			    WEFT_NEVER : weft_in(dice(&s->seed, 200) *
+			    WEFT_NEVER : weft_deadline(dice(&s->seed, 200) *
 			    WEFT_US));
 		} else if (!is_end(r)) {
 			EQ(r, 0);
@@ -186,7 +186,7 @@ writes(struct stream *s, int64_t limit)
 			s->to += (uint64_t)r;
 		else if (r == -ETIMEDOUT)
 			weft_set_write_deadline(s->in, dice(&seed, 2) ?
-			    WEFT_NEVER : weft_in(dice(&seed, 200) * WEFT_US));
+			    WEFT_NEVER : weft_deadline(dice(&seed, 200) * WEFT_US));
 		else if (!is_end(r)) {
 			EQ(r, 0);
 			break;
@@ -204,7 +204,7 @@ writes(struct stream *s, int64_t limit)
 static void
 set_some_deadline(int fd, unsigned *seed)
 {
-	int64_t when = dice(seed, 3) ? weft_in(dice(seed, 500) * WEFT_US) :
+	int64_t when = dice(seed, 3) ? weft_deadline(dice(seed, 500) * WEFT_US) :
 	    WEFT_NEVER;
 	int r = dice(seed, 2) ? weft_set_read_deadline(fd, when) :
 	    dice(seed, 2) ? weft_set_write_deadline(fd, when) :
@@ -350,7 +350,7 @@ storm(bool with_thread)
 	while (t_more(1))
 		one_round(&seed, with_thread);
 	EQ(count_fds(), fds);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	EQ(io_now().open, 0);
 	EQ(io_now().waiting, 0);
@@ -386,7 +386,7 @@ hogs(void)
 	weft_waitgroup_done(&load);
 }
 
-/* weft_count is not asked: the load is there to the end. */
+/* weft_goroutines is not asked: the load is there to the end. */
 static void
 loaded(void (*with)(void), int n)
 {

@@ -124,7 +124,7 @@ GTEST(sendfile_fails, 1)
 	EQ(weft_sendfile(-1, file, &off, 10), -EBADF);
 	EQ(weft_sendfile(end[1], -1, &off, 10), -EBADF);
 	EQ(weft_sendfile(end[1], end[0], NULL, 10), -EINVAL);
-	EQ(weft_set_write_deadline(end[1], weft_in(0)), 0);
+	EQ(weft_set_write_deadline(end[1], weft_deadline(0)), 0);
 	EQ(weft_sendfile(end[1], file, &off, 10), -ETIMEDOUT);
 	EQ(off, 0);
 	EQ(weft_set_write_deadline(end[1], WEFT_NEVER), 0);
@@ -164,7 +164,7 @@ GTEST(sendfile_is_ended, 1)
 		weft_waitgroup_add(&all, 1);
 		weft_go(sendfile_until, end[1], file, -ETIMEDOUT);
 		let_them_wait(1);
-		EQ(weft_set_write_deadline(end[1], weft_in(20 * WEFT_MS)), 0);
+		EQ(weft_set_write_deadline(end[1], weft_deadline(20 * WEFT_MS)), 0);
 		weft_waitgroup_wait(&all);
 		EQ(weft_close(end[0]), 0);
 		EQ(weft_close(end[1]), 0);
@@ -282,9 +282,9 @@ GTEST(splice_fails, 1)
 	    -EAGAIN);
 	EQ(weft_splice(end[0], NULL, pair[1], NULL, 5, SPLICE_F_NONBLOCK),
 	    -EAGAIN);
-	EQ(weft_set_read_deadline(pair[0], weft_in(10 * WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(pair[0], weft_deadline(10 * WEFT_MS)), 0);
 	EQ(weft_splice(pair[0], NULL, end[1], NULL, 5, 0), -ETIMEDOUT);
-	EQ(weft_set_read_deadline(end[0], weft_in(10 * WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(end[0], weft_deadline(10 * WEFT_MS)), 0);
 	EQ(weft_splice(end[0], NULL, pair[1], NULL, 5, 0), -ETIMEDOUT);
 	EQ(weft_set_read_deadline(end[0], WEFT_NEVER), 0);
 	EQ(weft_write(end[1], "abc", 3), 3);
@@ -319,7 +319,7 @@ splice_ends(int k)
 	weft_waitgroup_add(&all, 1);
 	weft_go(splice_until, end[0], mid[1], -ETIMEDOUT);
 	let_them_wait(1);
-	EQ(weft_set_read_deadline(end[0], weft_in(WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(end[0], weft_deadline(WEFT_MS)), 0);
 	weft_waitgroup_wait(&all);
 	EQ(weft_set_read_deadline(end[0], WEFT_NEVER), 0);
 	weft_waitgroup_add(&all, 1);
@@ -334,7 +334,7 @@ splice_ends(int k)
 	weft_waitgroup_add(&all, 1);
 	weft_go(splice_until, mid[0], end[1], -ETIMEDOUT);
 	let_them_wait(1);
-	EQ(weft_set_write_deadline(end[1], weft_in(WEFT_MS)), 0);
+	EQ(weft_set_write_deadline(end[1], weft_deadline(WEFT_MS)), 0);
 	weft_waitgroup_wait(&all);
 	EQ(weft_set_write_deadline(end[1], WEFT_NEVER), 0);
 	weft_waitgroup_add(&all, 1);
@@ -513,7 +513,7 @@ copy_ends(int from, int to)
 	weft_waitgroup_add(&all, 1);
 	weft_go(copy_until, out[1], in[0], -ETIMEDOUT);
 	let_them_wait(1);
-	EQ(weft_set_read_deadline(in[0], weft_in(WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(in[0], weft_deadline(WEFT_MS)), 0);
 	weft_waitgroup_wait(&all);
 	EQ(weft_set_read_deadline(in[0], WEFT_NEVER), 0);
 	weft_waitgroup_add(&all, 1);

@@ -93,9 +93,9 @@ every_write(int fd, bool socket)
 static void
 every_call(int k, int rd, int wr)
 {
-	EQ(weft_set_read_deadline(rd, weft_in(2 * WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(rd, weft_deadline(2 * WEFT_MS)), 0);
 	every_read(rd, wire_is_socket(k));
-	EQ(weft_set_write_deadline(wr, weft_in(0)), 0);
+	EQ(weft_set_write_deadline(wr, weft_deadline(0)), 0);
 	every_write(wr, wire_is_socket(k));
 }
 
@@ -107,7 +107,7 @@ static void
 not_early(int fd, int64_t ns)
 {
 	char c;
-	int64_t when = weft_in(ns);
+	int64_t when = weft_deadline(ns);
 
 	EQ(weft_set_read_deadline(fd, when), 0);
 	EQ(weft_read(fd, &c, 1), -ETIMEDOUT);
@@ -135,7 +135,7 @@ static ssize_t
 wait_for_room(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
-	int64_t when = weft_in(5 * WEFT_MS);
+	int64_t when = weft_deadline(5 * WEFT_MS);
 	ssize_t n;
 
 	EQ(weft_set_write_deadline(fd, when), 0);
@@ -150,7 +150,7 @@ wait_for_room(int fd)
 static ssize_t
 write_in_time(int fd)
 {
-	int64_t when = weft_in(20 * WEFT_MS);
+	int64_t when = weft_deadline(20 * WEFT_MS);
 	char buf[4096] = {0};
 	ssize_t n;
 
@@ -193,7 +193,7 @@ GTEST(accepting, 1)
 	int ear = wire_listen(SOCK_STREAM, &at, 4), fd;
 
 	for (int i = 0; i < 10; i++) {
-		int64_t when = weft_in(i * WEFT_MS);
+		int64_t when = weft_deadline(i * WEFT_MS);
 
 		EQ(weft_set_read_deadline(ear, when), 0);
 		EQ(weft_accept(ear, NULL, NULL), -ETIMEDOUT);
@@ -205,7 +205,7 @@ GTEST(accepting, 1)
 	EQ(weft_accept(ear, NULL, NULL), -ETIMEDOUT);
 	EQ(weft_set_deadline(ear, WEFT_NEVER), 0);
 	OK(weft_accept(ear, NULL, NULL) >= 0);
-	EQ(weft_set_write_deadline(fd, weft_in(0)), 0);
+	EQ(weft_set_write_deadline(fd, weft_deadline(0)), 0);
 	EQ(weft_connect(fd, &at.a.any, at.len), -ETIMEDOUT);
 	EQ(weft_close(fd), 0);
 	EQ(weft_close(ear), 0);
@@ -221,17 +221,17 @@ GTEST(each_direction_by_itself, 1)
 	for (int k = STREAM; k < WIRES; k++) {
 		if (!wire_make(k, end))
 			continue;
-		EQ(weft_set_read_deadline(end[0], weft_in(0)), 0);
+		EQ(weft_set_read_deadline(end[0], weft_deadline(0)), 0);
 		EQ(weft_write(end[0], &c, 1), 1);
 		EQ(weft_read(end[1], &c, 1), 1);
 		EQ(weft_read(end[0], &c, 1), -ETIMEDOUT);
 		EQ(weft_set_read_deadline(end[0], WEFT_NEVER), 0);
-		EQ(weft_set_write_deadline(end[0], weft_in(0)), 0);
+		EQ(weft_set_write_deadline(end[0], weft_deadline(0)), 0);
 		EQ(weft_write(end[1], &c, 1), 1);
 		EQ(weft_read(end[0], &c, 1), 1);
 		EQ(weft_write(end[0], &c, 1), -ETIMEDOUT);
 		/* both with one call */
-		EQ(weft_set_deadline(end[0], weft_in(5 * WEFT_MS)), 0);
+		EQ(weft_set_deadline(end[0], weft_deadline(5 * WEFT_MS)), 0);
 		EQ(weft_read(end[0], &c, 1), -ETIMEDOUT);
 		EQ(weft_write(end[0], &c, 1), -ETIMEDOUT);
 		EQ(weft_set_read_deadline(end[0], WEFT_NEVER), 0);
@@ -265,15 +265,15 @@ wait_many(int fd, int64_t not_before)
 static void
 moved(int k, int rd, int wr)
 {
-	int64_t when = weft_in(5 * WEFT_MS);
+	int64_t when = weft_deadline(5 * WEFT_MS);
 
 	(void)k, (void)wr;
 	wait_many(rd, when);
 	EQ(weft_set_read_deadline(rd, when), 0);
 	weft_waitgroup_wait(&all);
 	/* shortened */
-	EQ(weft_set_read_deadline(rd, weft_in(3600 * WEFT_SECOND)), 0);
-	when = weft_in(5 * WEFT_MS);
+	EQ(weft_set_read_deadline(rd, weft_deadline(3600 * WEFT_SECOND)), 0);
+	when = weft_deadline(5 * WEFT_MS);
 	wait_many(rd, when);
 	EQ(weft_set_deadline(rd, when), 0);
 	weft_waitgroup_wait(&all);
@@ -283,12 +283,12 @@ moved(int k, int rd, int wr)
 	EQ(weft_set_read_deadline(rd, INT64_MIN), 0);
 	weft_waitgroup_wait(&all);
 	/* extended, again and again, before it is reached */
-	when = weft_in(20 * WEFT_MS);
-	EQ(weft_set_read_deadline(rd, weft_in(3600 * WEFT_SECOND)), 0);
+	when = weft_deadline(20 * WEFT_MS);
+	EQ(weft_set_read_deadline(rd, weft_deadline(3600 * WEFT_SECOND)), 0);
 	wait_many(rd, when);
-	EQ(weft_set_read_deadline(rd, weft_in(1800 * WEFT_SECOND)), 0);
+	EQ(weft_set_read_deadline(rd, weft_deadline(1800 * WEFT_SECOND)), 0);
 	for (int i = 0; i < 20; i++)
-		EQ(weft_set_read_deadline(rd, weft_in(3600 * WEFT_SECOND)),
+		EQ(weft_set_read_deadline(rd, weft_deadline(3600 * WEFT_SECOND)),
 		    0);
 	EQ(weft_set_read_deadline(rd, when), 0);
 	weft_waitgroup_wait(&all);
@@ -318,13 +318,13 @@ GTEST(extended_in_a_loop, 2)
 	int end[2];
 
 	wire(STREAM, end);
-	EQ(weft_set_read_deadline(end[0], weft_in(20 * WEFT_SECOND)), 0);
+	EQ(weft_set_read_deadline(end[0], weft_deadline(20 * WEFT_SECOND)), 0);
 	weft_waitgroup_add(&all, 1);
 	moving = true;
 	weft_go(read_one, end[0]);
 	let_them_wait(1);
 	while (t_now() < end_at) {
-		EQ(weft_set_read_deadline(end[0], weft_in(20 * WEFT_SECOND)),
+		EQ(weft_set_read_deadline(end[0], weft_deadline(20 * WEFT_SECOND)),
 		    0);
 		weft_yield();
 	}
@@ -338,7 +338,7 @@ GTEST(extended_in_a_loop, 2)
 GTEST(removed_must_not_return, 2)
 {
 	for (int k = 0; k < WIRES; k++) {
-		int64_t when = weft_in(WEFT_SECOND);
+		int64_t when = weft_deadline(WEFT_SECOND);
 		int end[2];
 
 		if (!wire_make(k, end))
@@ -348,7 +348,7 @@ GTEST(removed_must_not_return, 2)
 		moving = true;
 		weft_go(read_one, end[0]);
 		let_them_wait(1);
-		EQ(weft_set_read_deadline(end[0], weft_in(30 * WEFT_SECOND)),
+		EQ(weft_set_read_deadline(end[0], weft_deadline(30 * WEFT_SECOND)),
 		    0);
 		EQ(weft_set_deadline(end[0], WEFT_NEVER), 0);
 		if (weft_now() >= when)
@@ -369,10 +369,10 @@ reused(int k, int rd, int wr)
 
 	(void)k;
 	for (int i = 0; i < 50; i++) {
-		EQ(weft_set_read_deadline(rd, weft_in(20 * WEFT_SECOND)), 0);
+		EQ(weft_set_read_deadline(rd, weft_deadline(20 * WEFT_SECOND)), 0);
 		EQ(weft_write(wr, "x", 1), 1);
 		EQ(weft_read(rd, &c, 1), 1);
-		EQ(weft_set_read_deadline(rd, weft_in(i * 10 * WEFT_US)), 0);
+		EQ(weft_set_read_deadline(rd, weft_deadline(i * 10 * WEFT_US)), 0);
 		EQ(weft_read(rd, &c, 1), -ETIMEDOUT);
 	}
 	EQ(weft_set_read_deadline(rd, WEFT_NEVER), 0);
@@ -406,7 +406,7 @@ GTEST(ends_with_the_descriptor, 1)
 
 	/* closed as it should be */
 	wire(STREAM, end);
-	EQ(weft_set_deadline(end[0], weft_in(0)), 0);
+	EQ(weft_set_deadline(end[0], weft_deadline(0)), 0);
 	EQ(weft_read(end[0], &c, 1), -ETIMEDOUT);
 	EQ(weft_close(end[0]), 0);
 	wire(STREAM, again);
@@ -420,7 +420,7 @@ GTEST(ends_with_the_descriptor, 1)
 	fd = open("/dev/null", O_RDONLY);
 	EQ(close(fd), 0);
 	wire(STREAM, end);
-	EQ(weft_set_deadline(end[0], weft_in(0)), 0);
+	EQ(weft_set_deadline(end[0], weft_deadline(0)), 0);
 	EQ(weft_read(end[0], &c, 1), -ETIMEDOUT);
 	fd = accepted_at(end[0]);
 	wire_same_number(fd, end[0]);
@@ -438,7 +438,7 @@ ever_earlier(const int *fd, int n)
 	for (int i = 0; i < n; i++)
 		for (int ns = 50; ns > 0; ns--) {
 			EQ(weft_set_read_deadline(fd[i],
-			    weft_in(ns * 100 * WEFT_US)), 0);
+			    weft_deadline(ns * 100 * WEFT_US)), 0);
 			if (ns % 10 == 0)
 				weft_yield();
 		}
@@ -501,7 +501,7 @@ GTEST(how_late, 2)
 	wire(TCP4, end);
 	for (int s = 0; s < 3; s++) {
 		for (int i = 0; i < n; i++) {
-			int64_t when = weft_in(some[s]);
+			int64_t when = weft_deadline(some[s]);
 
 			EQ(weft_set_read_deadline(end[0], when), 0);
 			EQ(weft_read(end[0], &c, 1), -ETIMEDOUT);

@@ -63,7 +63,7 @@ expired(void (*make)(int fd[2]))
 	char c[8];
 
 	make(fd);
-	EQ(weft_set_deadline(fd[0], weft_in(WEFT_MS)), 0);
+	EQ(weft_set_deadline(fd[0], weft_deadline(WEFT_MS)), 0);
 	EQ(weft_read(fd[0], c, sizeof c), -ETIMEDOUT);
 	EQ(weft_read(fd[0], c, sizeof c), -ETIMEDOUT);
 	NEED(close(fd[1]));
@@ -131,7 +131,7 @@ reads(int fd)
 static void
 reached_in_a_wait(void (*make)(int fd[2]))
 {
-	int64_t when = weft_in(20 * WEFT_MS);
+	int64_t when = weft_deadline(20 * WEFT_MS);
 	int old[2], fd[2];
 
 	make(old);
@@ -169,7 +169,7 @@ GTEST(before_a_goroutine_begins, 2)
 static void
 set_anew(void (*first)(int fd[2]), void (*next)(int fd[2]))
 {
-	int64_t when = weft_in(5 * WEFT_MS);
+	int64_t when = weft_deadline(5 * WEFT_MS);
 	int fd[2];
 	char c[8];
 
@@ -197,7 +197,7 @@ GTEST(one_direction_set_anew, 2)
 	int fd[2];
 
 	renumber(expired(unix_pair), fd, unix_pair);
-	EQ(weft_set_write_deadline(fd[0], weft_in(3600 * WEFT_SECOND)), 0);
+	EQ(weft_set_write_deadline(fd[0], weft_deadline(3600 * WEFT_SECOND)), 0);
 	passes(fd);
 	drop(fd);
 }

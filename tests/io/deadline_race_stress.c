@@ -39,7 +39,7 @@ get(int fd, char *c, int how)
 		r = weft_wait_readable(fd);
 		return r ? r : weft_read(fd, c, 1);
 	case 1:
-		weft_poll(&p, 1, weft_in(20 * WEFT_US));
+		weft_poll(&p, 1, weft_deadline(20 * WEFT_US));
 		return weft_read(fd, c, 1);
 	case 2:
 		return weft_read_full(fd, c, 1, NULL);
@@ -54,7 +54,7 @@ read_impatiently(int fd, long n, unsigned seed)
 	char c = 0;
 
 	for (long i = 0; i < n;) {
-		int64_t when = weft_in(rand_r(&seed) % 60 * WEFT_US);
+		int64_t when = weft_deadline(rand_r(&seed) % 60 * WEFT_US);
 		ssize_t r;
 
 		EQ(weft_set_read_deadline(fd, when), 0);
@@ -118,8 +118,8 @@ flip(int fd, unsigned seed)
 		switch (rand_r(&seed) % 4) {
 		case 0: weft_set_read_deadline(fd, WEFT_NEVER); break;
 		case 1: weft_set_read_deadline(fd, 0); break;
-		case 2: weft_set_deadline(fd, weft_in(30 * WEFT_US)); break;
-		case 3: weft_set_read_deadline(fd, weft_in(WEFT_SECOND)); break;
+		case 2: weft_set_deadline(fd, weft_deadline(30 * WEFT_US)); break;
+		case 3: weft_set_read_deadline(fd, weft_deadline(WEFT_SECOND)); break;
 		}
 		weft_yield();
 	}
@@ -220,7 +220,7 @@ against_closing(void)
 			OK(weft_go_readable(end[0], read_any_end, end[0]) > 0);
 		weft_go(read_any_end, end[0]);
 		EQ(weft_set_read_deadline(end[0],
-		    weft_in(rand_r(&seed) % 60 * WEFT_US)), 0);
+		    weft_deadline(rand_r(&seed) % 60 * WEFT_US)), 0);
 		weft_go(close_soon, end[0], rand_r(&seed) % 60 * WEFT_US);
 		weft_waitgroup_wait(&all);
 		EQ(weft_close(end[1]), 0);

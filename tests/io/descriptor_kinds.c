@@ -54,7 +54,7 @@ events(int flags)
 	weft_waitgroup_wait(&all);
 	EQ(weft_read(fd, &v, sizeof v), sizeof v);
 	EQ(v, 1);
-	EQ(weft_set_read_deadline(fd, weft_in(5 * WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(fd, weft_deadline(5 * WEFT_MS)), 0);
 	EQ(weft_read(fd, &v, sizeof v), -ETIMEDOUT);
 	EQ(!(fcntl(fd, F_GETFL) & O_NONBLOCK), !flags);
 	EQ(weft_close(fd), 0);
@@ -155,7 +155,7 @@ GTEST(main_exits_a_reader_stays, 2)
 
 	EQ(timerfd_settime(fd, 0, &in, NULL), 0);
 	weft_go(leave_at_tick, fd);
-	weft_exit();
+	weft_goexit();
 }
 
 static void
@@ -171,7 +171,7 @@ GTEST(main_exits_a_readable_stays, 2)
 
 	EQ(timerfd_settime(fd, 0, &in, NULL), 0);
 	OK(weft_go_readable(fd, leave_now) > 0);
-	weft_exit();
+	weft_goexit();
 }
 
 /* ---- signalfd ---- */
@@ -271,7 +271,7 @@ GTEST(end_of_a_process, 1)
 	fd = (int)syscall(SYS_pidfd_open, child, 0);
 	if (fd < 0)
 		t_skip("no pidfd here");
-	EQ(weft_set_read_deadline(fd, weft_in(5 * WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(fd, weft_deadline(5 * WEFT_MS)), 0);
 	EQ(weft_wait_readable(fd), -ETIMEDOUT);
 	EQ(weft_set_read_deadline(fd, WEFT_NEVER), 0);
 	EQ(weft_close(end[1]), 0);
@@ -290,7 +290,7 @@ GTEST(epoll_within, 1)
 
 	wire(PIPE, end);
 	EQ(epoll_ctl(fd, EPOLL_CTL_ADD, end[0], &ev), 0);
-	EQ(weft_set_read_deadline(fd, weft_in(5 * WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(fd, weft_deadline(5 * WEFT_MS)), 0);
 	EQ(weft_wait_readable(fd), -ETIMEDOUT);
 	EQ(weft_set_read_deadline(fd, WEFT_NEVER), 0);
 	EQ(write(end[1], "x", 1), 1);
@@ -322,7 +322,7 @@ GTEST(a_terminal_has_lines, 1)
 	t.c_lflag = ICANON;
 	EQ(tcsetattr(end[0], TCSANOW, &t), 0);
 	EQ(weft_write(end[1], "ab", 2), 2);
-	EQ(weft_set_read_deadline(end[0], weft_in(10 * WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(end[0], weft_deadline(10 * WEFT_MS)), 0);
 	EQ(weft_read(end[0], buf, sizeof buf), -ETIMEDOUT);
 	EQ(weft_set_read_deadline(end[0], WEFT_NEVER), 0);
 	weft_waitgroup_add(&all, 1);
@@ -373,8 +373,8 @@ refuse(int fd, int64_t expected)
 	EQ(weft_connect(fd, &a.a.any, a.len), expected);
 	EQ(weft_shutdown(fd, SHUT_RD), expected);
 	EQ(weft_set_deadline(fd, WEFT_NEVER), expected);
-	EQ(weft_set_read_deadline(fd, weft_in(1)), expected);
-	EQ(weft_set_write_deadline(fd, weft_in(-1)), expected);
+	EQ(weft_set_read_deadline(fd, weft_deadline(1)), expected);
+	EQ(weft_set_write_deadline(fd, weft_deadline(-1)), expected);
 }
 
 static void
@@ -433,7 +433,7 @@ GTEST(errno_is_left_alone, 1)
 	wire(PIPE, end);
 	errno = 12345;
 	EQ(weft_read(-1, &c, 1), -EBADF);
-	EQ(weft_set_read_deadline(end[0], weft_in(WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(end[0], weft_deadline(WEFT_MS)), 0);
 	EQ(weft_read(end[0], &c, 1), -ETIMEDOUT);
 	EQ(weft_open("/nowhere/at/all", O_RDONLY, 0), -ENOENT);
 	EQ(weft_pread(end[0], &c, 1, 0), -ESPIPE);

@@ -93,7 +93,7 @@ ETEST(hogs_on_2, 2, NULL) { hogged(); }
 ETEST(hogs_without_signals_on_1, 1, "WEFT_PREEMPT_SIGNAL=-1") { hogged(); }
 ETEST(hogs_without_signals_on_2, 2, "WEFT_PREEMPT_SIGNAL=-1") { hogged(); }
 /* They keep their processors for whole slices, one after the other. */
-ETEST(hogs_not_loose_on_2, 2, "WEFT_MAX_LOOSE=-1")
+ETEST(hogs_not_loose_on_2, 2, "WEFT_MAX_DETACHED=-1")
 {
 	if (!can_preempt())
 		t_skip("hogs keep their processors for ever");

@@ -40,7 +40,7 @@ prepare(void)
 
 	unix_pair(end);
 	begun = done = 0;
-	EQ(weft_set_read_deadline(end[0], weft_in(WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(end[0], weft_deadline(WEFT_MS)), 0);
 	EQ(weft_read(end[0], &c, 1), -ETIMEDOUT);
 	EQ(weft_set_read_deadline(end[0], WEFT_NEVER), 0);
 	EQ(weft_write(end[1], "x", 1), 1);

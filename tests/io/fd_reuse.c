@@ -35,7 +35,7 @@ drop(int fd[2])
 GTEST(has_deadlines, 2)
 {
 	int fd[2], s = socket_after_file(fd);
-	int64_t when = weft_in(5 * WEFT_MS);
+	int64_t when = weft_deadline(5 * WEFT_MS);
 	char c;
 
 	EQ(weft_set_read_deadline(s, when), 0);
@@ -81,7 +81,7 @@ GTEST(is_polled, 2)
 	int fd[2], s = socket_after_file(fd);
 	struct pollfd p = { .fd = s, .events = POLLIN };
 
-	EQ(weft_poll(&p, 1, weft_in(WEFT_MS)), 0);
+	EQ(weft_poll(&p, 1, weft_deadline(WEFT_MS)), 0);
 	drop(fd);
 }
 
@@ -91,7 +91,7 @@ GTEST(is_written_until_full, 2)
 	int fd[2], s = socket_after_file(fd);
 	ssize_t n;
 
-	EQ(weft_set_write_deadline(s, weft_in(10 * WEFT_MS)), 0);
+	EQ(weft_set_write_deadline(s, weft_deadline(10 * WEFT_MS)), 0);
 	while ((n = weft_write(s, zeros, sizeof zeros)) > 0)
 		;
 	EQ(n, -ETIMEDOUT);

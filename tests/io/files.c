@@ -84,9 +84,9 @@ GTEST(no_deadlines_for_files, 1)
 	int fd = scratch();
 	char c;
 
-	EQ(weft_set_deadline(fd, weft_in(-1)), 0);
-	EQ(weft_set_read_deadline(fd, weft_in(-1)), 0);
-	EQ(weft_set_write_deadline(fd, weft_in(-1)), 0);
+	EQ(weft_set_deadline(fd, weft_deadline(-1)), 0);
+	EQ(weft_set_read_deadline(fd, weft_deadline(-1)), 0);
+	EQ(weft_set_write_deadline(fd, weft_deadline(-1)), 0);
 	EQ(weft_write(fd, "abc", 3), 3);
 	EQ(weft_pread(fd, &c, 1, 0), 1);
 	EQ(weft_read(fd, &c, 1), 0);
@@ -173,7 +173,7 @@ GTEST(directories, 1)
 	EQ(weft_read(fd, &c, 1), -EISDIR);
 	EQ(weft_pread(fd, &c, 1, 0), -EISDIR);
 	EQ(weft_write(fd, &c, 1), -EBADF);
-	EQ(weft_set_deadline(fd, weft_in(0)), 0);
+	EQ(weft_set_deadline(fd, weft_deadline(0)), 0);
 	EQ(weft_read(fd, &c, 1), -EISDIR);
 	EQ(weft_close(fd), 0);
 }

@@ -112,7 +112,7 @@ take_late(int fd, int64_t when)
 static void
 deadlines(int k, int rd, int wr)
 {
-	int64_t when = weft_in(3 * WEFT_MS);
+	int64_t when = weft_deadline(3 * WEFT_MS);
 
 	(void)k, (void)wr;
 	/* set before, set after, and over already */
@@ -121,7 +121,7 @@ deadlines(int k, int rd, int wr)
 	OK(weft_go_readable(rd, take_late, rd, when) > 0);
 	weft_waitgroup_wait(&all);
 	EQ(weft_set_read_deadline(rd, WEFT_NEVER), 0);
-	when = weft_in(3 * WEFT_MS);
+	when = weft_deadline(3 * WEFT_MS);
 	weft_waitgroup_add(&all, 1);
 	OK(weft_go_readable(rd, take_late, rd, when) > 0);
 	EQ(weft_set_deadline(rd, when), 0);
@@ -143,7 +143,7 @@ GTEST(at_the_deadline_on_four, 4) { wire_each(deadlines); }
 static void
 not_at_the_old_one(int64_t next)
 {
-	int64_t when = weft_in(200 * WEFT_MS);
+	int64_t when = weft_deadline(200 * WEFT_MS);
 	int end[2];
 
 	begun = 0;
@@ -164,7 +164,7 @@ not_at_the_old_one(int64_t next)
 GTEST(not_at_a_deadline_of_old, 2)
 {
 	not_at_the_old_one(WEFT_NEVER);
-	not_at_the_old_one(weft_in(60 * WEFT_SECOND));
+	not_at_the_old_one(weft_deadline(60 * WEFT_SECOND));
 }
 
 /* A deadline of the other direction does not matter. */
@@ -173,7 +173,7 @@ GTEST(not_at_the_deadline_of_writing, 1)
 	int end[2];
 
 	wire(STREAM, end);
-	EQ(weft_set_write_deadline(end[0], weft_in(WEFT_MS)), 0);
+	EQ(weft_set_write_deadline(end[0], weft_deadline(WEFT_MS)), 0);
 	arm(end[0], 1);
 	weft_sleep(5 * WEFT_MS);
 	EQ(how_many(), 0);
@@ -241,7 +241,7 @@ GTEST(refused, 1)
 	int dir = open("/tmp", O_RDONLY);
 	char name[] = "/tmp/weft-readable-XXXXXX";
 	int reg = mkstemp(name);
-	int64_t before = weft_count();
+	int64_t before = weft_goroutines();
 
 	unlink(name);
 	wire(PIPE, end);
@@ -257,7 +257,7 @@ GTEST(refused, 1)
 	EQ(weft_go_readable(end[0], take, 0, (ssize_t)0), -EBUSY);
 	EQ(weft_go_readable(end[0], take, 0, (ssize_t)0), -EBUSY);
 	/* nothing began, nothing is left of them */
-	EQ(weft_count(), before + 1);
+	EQ(weft_goroutines(), before + 1);
 	EQ(weft_write(end[1], "x", 1), 1);
 	weft_waitgroup_wait(&all);
 	EQ(how_many(), 1);
@@ -399,17 +399,17 @@ GTEST(absurd_options, 1)
 /* It exists from when it is armed. */
 GTEST(is_counted, 1)
 {
-	int64_t before = weft_count();
+	int64_t before = weft_goroutines();
 	int end[2];
 
 	wire(PIPE, end);
 	arm(end[0], 1);
-	EQ(weft_count(), before + 1);
+	EQ(weft_goroutines(), before + 1);
 	weft_yield();
-	EQ(weft_count(), before + 1);
+	EQ(weft_goroutines(), before + 1);
 	EQ(weft_write(end[1], "x", 1), 1);
 	weft_waitgroup_wait(&all);
-	while (weft_count() > before)
+	while (weft_goroutines() > before)
 		weft_yield();
 	wire_drop(end);
 }
@@ -514,7 +514,7 @@ thousand(void)
 		wire(STREAM_NB, ends[i]);
 		OK(weft_go_readable(ends[i][1], serve, ends[i][1]) > 0);
 	}
-	EQ(weft_count(), n + 1);
+	EQ(weft_goroutines(), n + 1);
 	EQ(how_many(), 0);
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < n; i++)

@@ -163,7 +163,7 @@ refuse(int fd)
 	EQ(weft_write(fd, &c, 1), -EBADF);
 	EQ(weft_pread(fd, &c, 1, 0), -EBADF);
 	EQ(weft_fsync(fd), -EBADF);
-	EQ(weft_set_deadline(fd, weft_in(0)), -EBADF);
+	EQ(weft_set_deadline(fd, weft_deadline(0)), -EBADF);
 	EQ(weft_wait_readable(fd), -EBADF);
 	EQ(weft_copy(fd, 0, 1), -EBADF);
 	EQ(weft_go_readable(fd, nothing), -EBADF);
@@ -420,7 +420,7 @@ GTEST(after_a_fork_all_is_closed, 2)
 		unix_pair(fd);
 		_exit(weft_write(fd[0], "x", 1) != 1 ||
 		    weft_read(fd[1], &c, 1) != 1 ||
-		    weft_set_read_deadline(fd[1], weft_in(WEFT_MS)) != 0 ||
+		    weft_set_read_deadline(fd[1], weft_deadline(WEFT_MS)) != 0 ||
 		    weft_read(fd[1], &c, 1) != -ETIMEDOUT);
 	}
 	EQ(waitpid(pid, &status, 0), pid);
@@ -454,7 +454,7 @@ chatter(void)
 	unix_pair(fd);
 	weft_waitgroup_done(&all);
 	/* Until there is no such descriptor. */
-	while (weft_set_read_deadline(fd[0], weft_in(10 * WEFT_US)) == 0)
+	while (weft_set_read_deadline(fd[0], weft_deadline(10 * WEFT_US)) == 0)
 		weft_read(fd[0], &c, 1);
 }
 

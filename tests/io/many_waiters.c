@@ -59,7 +59,7 @@ time_the_rest_out(int k, int rd, int wr)
 	(void)k;
 	start_readers(rd);
 	feed_three(wr);
-	EQ(weft_set_read_deadline(rd, weft_in(10 * WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(rd, weft_deadline(10 * WEFT_MS)), 0);
 	weft_waitgroup_wait(&all);
 	EQ(got, 3);
 	EQ(timed_out, MANY - 3);
@@ -219,7 +219,7 @@ full_for_many(int k, int rd, int wr)
 	let_them_wait(MANY);
 	for (int i = 0; i < 20; i++)
 		OK(weft_read(rd, buf, sizeof buf) > 0);
-	EQ(weft_set_write_deadline(wr, weft_in(10 * WEFT_MS)), 0);
+	EQ(weft_set_write_deadline(wr, weft_deadline(10 * WEFT_MS)), 0);
 	weft_waitgroup_wait(&all);
 }
 

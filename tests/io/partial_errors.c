@@ -179,7 +179,7 @@ GTEST(nothing_after_a_deadline, 2)
 
 	tcp_pair(fd);
 	make_narrow(fd[0]);
-	EQ(weft_set_write_deadline(fd[0], weft_in(5 * WEFT_MS)), 0);
+	EQ(weft_set_write_deadline(fd[0], weft_deadline(5 * WEFT_MS)), 0);
 	OK(weft_write(fd[0], big, BIG) < BIG);
 	EQ(weft_set_write_deadline(fd[0], WEFT_NEVER), 0);
 	EQ(shutdown(fd[0], SHUT_WR), 0);
@@ -367,7 +367,7 @@ try_hole(int kind)
 		t_skip("no such thing here");
 	d.fd = end[0];
 	/* Far too long to wait for something that does not come. */
-	EQ(weft_set_write_deadline(end[1], weft_in(20 * WEFT_SECOND)), 0);
+	EQ(weft_set_write_deadline(end[1], weft_deadline(20 * WEFT_SECOND)), 0);
 	weft_waitgroup_add(&all, 1);
 	weft_go(drains, &d);
 	sum = around_a_hole(end[1], p, wire_is_socket(kind));

@@ -268,7 +268,7 @@ peer_stalls(void)
 	weft_waitgroup_add(&all, 1);
 	weft_go(reads_eight, &o);
 	await_waiting(1);
-	when = weft_in(20 * WEFT_MS);
+	when = weft_deadline(20 * WEFT_MS);
 	EQ(weft_set_read_deadline(fd[0], when), 0);
 	weft_waitgroup_wait(&all);
 	EQ(o.got, -ETIMEDOUT);
@@ -448,7 +448,7 @@ GTEST(listener_stalls, 2)
 
 	while (n < 4 && r == 0) {
 		fd[n] = plain_socket();
-		when = weft_in(20 * WEFT_MS);
+		when = weft_deadline(20 * WEFT_MS);
 		EQ(weft_set_deadline(fd[n], when), 0);
 		r = try_connect(fd[n++], port);
 	}

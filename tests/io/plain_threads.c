@@ -24,9 +24,9 @@ alone(int k, int rd, int wr)
 	EQ(p.revents, POLLIN);
 	EQ(weft_read(rd, &c, 1), 1);
 	EQ(c, 'a');
-	EQ(weft_poll(&p, 1, weft_in(WEFT_MS)), 0);
+	EQ(weft_poll(&p, 1, weft_deadline(WEFT_MS)), 0);
 	for (int i = 0; i < 5; i++) {
-		when = weft_in(i * WEFT_MS);
+		when = weft_deadline(i * WEFT_MS);
 		EQ(weft_set_read_deadline(rd, when), 0);
 		EQ(weft_read(rd, &c, 1), -ETIMEDOUT);
 		EQ(weft_wait_readable(rd), -ETIMEDOUT);
@@ -305,9 +305,9 @@ GTEST(deadlines_while_threads_wait, 1)
 			continue;
 		j.fd = end[0];
 		start_threads(t, read_thread, &j);
-		EQ(weft_set_read_deadline(end[0], weft_in(3600 * WEFT_SECOND)),
+		EQ(weft_set_read_deadline(end[0], weft_deadline(3600 * WEFT_SECOND)),
 		    0);
-		EQ(weft_set_read_deadline(end[0], weft_in(2 * WEFT_MS)), 0);
+		EQ(weft_set_read_deadline(end[0], weft_deadline(2 * WEFT_MS)), 0);
 		join_threads(t);
 		wire_drop(end);
 	}

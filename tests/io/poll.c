@@ -106,7 +106,7 @@ ready_later(int k, int rd, int wr)
 	weft_waitgroup_wait(&all);
 	EQ(weft_read(rd, &c, 1), 1);
 	/* it was only looked at: now it would have to wait again */
-	EQ(weft_poll(p, 4, weft_in(WEFT_MS)), 0);
+	EQ(weft_poll(p, 4, weft_deadline(WEFT_MS)), 0);
 	for (int i = 0; i < 4; i++)
 		EQ(p[i].revents, 0);
 	wire_drop(idle);
@@ -186,13 +186,13 @@ room_later(int k, int rd, int wr)
 	if (k == PTY || k >= UDP4)
 		return;
 	wire_stuff(wr);
-	EQ(weft_poll(&p, 1, weft_in(WEFT_MS)), 0);
+	EQ(weft_poll(&p, 1, weft_deadline(WEFT_MS)), 0);
 	weft_waitgroup_add(&all, 1);
 	weft_go(drain_when_awaited, rd);
 	EQ(weft_poll(&p, 1, WEFT_NEVER), 1);
 	EQ(p.revents, POLLOUT);
 	EQ(weft_wait_writable(wr), 0);
-	EQ(weft_set_read_deadline(rd, weft_in(WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(rd, weft_deadline(WEFT_MS)), 0);
 	weft_waitgroup_wait(&all);
 }
 
@@ -208,12 +208,12 @@ GTEST(not_before_its_time, 2)
 	wire(STREAM, end);
 	p = want(end[0], POLLIN);
 	for (int i = 0; i < 20; i++) {
-		int64_t when = weft_in(i * 300 * WEFT_US);
+		int64_t when = weft_deadline(i * 300 * WEFT_US);
 
 		EQ(weft_poll(&p, 1, when), 0);
 		EQ(p.revents, 0);
 		OK(weft_now() >= when);
-		when = weft_in(i * 100 * WEFT_US);
+		when = weft_deadline(i * 100 * WEFT_US);
 		EQ(weft_poll(NULL, 0, when), 0);
 		OK(weft_now() >= when);
 	}
@@ -243,7 +243,7 @@ GTEST(too_many, 1)
 		p[i] = want(-1, POLLIN);
 	OK(weft_poll(p, 65537, 0) < 0);
 	EQ(weft_poll(p, most, 0), 0);
-	EQ(weft_poll(p, most, weft_in(WEFT_MS)), 0);
+	EQ(weft_poll(p, most, weft_deadline(WEFT_MS)), 0);
 }
 
 /* ---- closed ---- */
@@ -425,7 +425,7 @@ poll_many(void)
 		weft_waitgroup_wait(&all);
 		EQ(weft_read(ends[k][0], &c, 1), 1);
 	}
-	EQ(weft_poll(p, (size_t)n, weft_in(WEFT_MS)), 0);
+	EQ(weft_poll(p, (size_t)n, weft_deadline(WEFT_MS)), 0);
 	for (int i = 0; i < n; i++)
 		EQ(weft_write(ends[i][1], "x", 1), 1);
 	EQ(weft_poll(p, (size_t)n, WEFT_NEVER), n);
@@ -520,11 +520,11 @@ wait_for_one(int k, int rd, int wr)
 	EQ(weft_wait_readable(rd), 0);
 	weft_waitgroup_wait(&all);
 	EQ(weft_read(rd, &c, 1), 1);
-	EQ(weft_set_read_deadline(rd, weft_in(5 * WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(rd, weft_deadline(5 * WEFT_MS)), 0);
 	EQ(weft_wait_readable(rd), -ETIMEDOUT);
 	EQ(weft_wait_readable(rd), -ETIMEDOUT);
 	EQ(weft_wait_writable(wr), 0);
-	EQ(weft_set_write_deadline(wr, weft_in(-1)), 0);
+	EQ(weft_set_write_deadline(wr, weft_deadline(-1)), 0);
 	EQ(weft_wait_writable(wr), -ETIMEDOUT);
 }
 

@@ -436,7 +436,7 @@ stuck_halfway(int k, int rd, int wr)
 		at += (size_t)n;
 	}
 	EQ(at, done);
-	EQ(weft_set_read_deadline(rd, weft_in(5 * WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(rd, weft_deadline(5 * WEFT_MS)), 0);
 	EQ(weft_read(rd, in, 1), -ETIMEDOUT);
 	free(buf);
 	free(in);

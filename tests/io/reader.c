@@ -363,7 +363,7 @@ GTEST(goes_on_after_a_timeout, 1)
 	size_t done;
 
 	EQ(weft_reader_line(&r, &line), 6);
-	weft_set_read_deadline(r.fd, weft_in(5 * WEFT_MS));
+	weft_set_read_deadline(r.fd, weft_deadline(5 * WEFT_MS));
 	EQ(weft_reader_line(&r, &line), -ETIMEDOUT);
 	EQ(weft_reader_line(&r, &line), -ETIMEDOUT);
 	EQ(weft_reader_peek(&r, 4, &line), -ETIMEDOUT);
@@ -372,7 +372,7 @@ GTEST(goes_on_after_a_timeout, 1)
 	EQ(write(other, "ond\nth", 6), 6);
 	EQ(weft_reader_line(&r, &line), 7);
 	OK(same(line, "second\n", 7));
-	weft_set_read_deadline(r.fd, weft_in(5 * WEFT_MS));
+	weft_set_read_deadline(r.fd, weft_deadline(5 * WEFT_MS));
 	EQ(weft_reader_read_full(&r, buf, 5, &done), -ETIMEDOUT);
 	EQ(done, 2);
 	OK(same(buf, "th", 2));

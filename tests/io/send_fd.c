@@ -103,7 +103,7 @@ GTEST(waited_for, 1)
 	got = weft_recv_fd(s[1]);
 	OK(same_file(got, s[0]));
 	weft_close(got);
-	weft_set_read_deadline(s[1], weft_in(WEFT_MS));
+	weft_set_read_deadline(s[1], weft_deadline(WEFT_MS));
 	EQ(weft_recv_fd(s[1]), -ETIMEDOUT);
 	weft_close(s[0]);
 	weft_close(s[1]);
@@ -186,24 +186,24 @@ GTEST(no_number_left, 1)
 
 GTEST(peer_of_a_pair, 1)
 {
-	weft_peer p = {0};
+	weft_credentials p = {0};
 	int s[2];
 
 	EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
-	EQ(weft_peer_of(s[0], &p), 0);
+	EQ(weft_peer_credentials(s[0], &p), 0);
 	EQ(p.pid, getpid());
 	EQ(p.uid, getuid());
 	EQ(p.gid, getgid());
 	weft_close(s[0]);
 	weft_close(s[1]);
-	EQ(weft_peer_of(s[0], &p), -EBADF);
+	EQ(weft_peer_credentials(s[0], &p), -EBADF);
 }
 
 /* Another process dials. */
 GTEST(peer_of_a_child, 1)
 {
 	char name[64];
-	weft_peer p = {0};
+	weft_credentials p = {0};
 	int listener, got, status;
 	pid_t pid;
 
@@ -216,7 +216,7 @@ GTEST(peer_of_a_child, 1)
 		_exit(got >= 0 && read(got, name, 1) == 0 ? 0 : 1);
 	}
 	got = weft_accept(listener, NULL, NULL);
-	EQ(weft_peer_of(got, &p), 0);
+	EQ(weft_peer_credentials(got, &p), 0);
 	EQ(p.pid, pid);
 	EQ(p.uid, getuid());
 	weft_close(got);
@@ -227,13 +227,13 @@ GTEST(peer_of_a_child, 1)
 
 GTEST(no_peer, 1)
 {
-	weft_peer p;
+	weft_credentials p;
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0), pipes[2];
 	int tcp = weft_listen("tcp", "127.0.0.1:0");
 
-	EQ(weft_peer_of(fd, &p), -ENOTCONN);
-	EQ(weft_peer_of(tcp, &p), -EOPNOTSUPP);
+	EQ(weft_peer_credentials(fd, &p), -ENOTCONN);
+	EQ(weft_peer_credentials(tcp, &p), -EOPNOTSUPP);
 	EQ(pipe(pipes), 0);
-	EQ(weft_peer_of(pipes[0], &p), -ENOTSOCK);
-	EQ(weft_peer_of(-1, &p), -EBADF);
+	EQ(weft_peer_credentials(pipes[0], &p), -ENOTSOCK);
+	EQ(weft_peer_credentials(-1, &p), -EBADF);
 }

@@ -215,7 +215,7 @@ tell_of_all(int rd, int wr, void (*send_all)(int wr))
 {
 	char c;
 
-	EQ(weft_set_read_deadline(rd, weft_in(WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(rd, weft_deadline(WEFT_MS)), 0);
 	EQ(weft_read(rd, &c, 1), -ETIMEDOUT);
 	EQ(weft_set_read_deadline(rd, WEFT_NEVER), 0);
 	weft_waitgroup_add(&all, 1);

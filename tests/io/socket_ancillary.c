@@ -85,7 +85,7 @@ pass(int by, int k)
 		EQ(weft_write(fd[1], "p", 1), 1);
 		EQ(weft_read(fd[0], &c, 1), 1);
 		EQ(c, 'p');
-		EQ(weft_set_read_deadline(fd[0], weft_in(WEFT_MS)), 0);
+		EQ(weft_set_read_deadline(fd[0], weft_deadline(WEFT_MS)), 0);
 		EQ(weft_read(fd[0], &c, 1), -ETIMEDOUT);
 		wire_drop(fd);
 	}

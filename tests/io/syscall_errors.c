@@ -99,7 +99,7 @@ refused_for_good(void)
 		long before = inject_seen(SYS_accept4);
 
 		inject(SYS_accept4, errors[i], 1000000);
-		when = weft_in(200 * WEFT_MS);
+		when = weft_deadline(200 * WEFT_MS);
 		EQ(weft_set_read_deadline(listener, when), 0);
 		EQ(weft_accept(listener, NULL, NULL), -ETIMEDOUT);
 		OK(weft_now() >= when);
@@ -256,11 +256,11 @@ read_despite(int error)
 
 	unix_pair(fd);
 	inject(SYS_epoll_ctl, error, error != 0);
-	EQ(weft_set_read_deadline(fd[0], weft_in(5 * WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(fd[0], weft_deadline(5 * WEFT_MS)), 0);
 	r = weft_read(fd[0], &c, 1);
 	inject(SYS_epoll_ctl, 0, 0);
 	/* Whatever it was, it is over. */
-	EQ(weft_set_read_deadline(fd[0], weft_in(5 * WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(fd[0], weft_deadline(5 * WEFT_MS)), 0);
 	EQ(weft_read(fd[0], &c, 1), -ETIMEDOUT);
 	EQ(weft_set_read_deadline(fd[0], WEFT_NEVER), 0);
 	EQ(weft_write(fd[1], "x", 1), 1);

@@ -82,11 +82,11 @@ by_read_full_in_part(int fd)
 	size_t done = 0;
 	ssize_t n;
 
-	weft_set_read_deadline(fd, weft_in(10 * WEFT_MS));
+	weft_set_read_deadline(fd, weft_deadline(10 * WEFT_MS));
 	do
 		n = weft_read_full(fd, c, 2, &done);
 	while (done == 0 && n == -ETIMEDOUT &&
-	    !weft_set_read_deadline(fd, weft_in(10 * WEFT_MS)));
+	    !weft_set_read_deadline(fd, weft_deadline(10 * WEFT_MS)));
 	weft_set_read_deadline(fd, WEFT_NEVER);
 	return n == -ETIMEDOUT && done == 1 && c[0] == 'x';
 }

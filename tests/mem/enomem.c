@@ -89,7 +89,7 @@ __attribute__((constructor)) static void
 no_preemption(void)
 {
 	setenv("WEFT_PREEMPT_SIGNAL", "-1", 1);
-	setenv("WEFT_MAX_LOOSE", "-1", 1);
+	setenv("WEFT_MAX_DETACHED", "-1", 1);
 }
 
 /* Only ever queued. */
@@ -137,7 +137,7 @@ GTEST(spawn_refused, 1)
 	while (!__atomic_load_n(&refused, __ATOMIC_ACQUIRE))
 		;
 	OK(made > 1);
-	EQ(weft_count(), made + 1);
+	EQ(weft_goroutines(), made + 1);
 	pthread_join(t, NULL);
 	weft_waitgroup_wait(&all);
 	EQ(ran, made);
@@ -166,7 +166,7 @@ GTEST(defer_refused, 1)
 {
 	need_limit();
 	OK(weft_go(defer_till_refused) > 0);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	OK(made > 1);
 	EQ(defers_run, made);

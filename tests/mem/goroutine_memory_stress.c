@@ -48,7 +48,7 @@ __attribute__((constructor)) static void
 no_preemption(void)
 {
 	setenv("WEFT_PREEMPT_SIGNAL", "-1", 1);
-	setenv("WEFT_MAX_LOOSE", "-1", 1);
+	setenv("WEFT_MAX_DETACHED", "-1", 1);
 }
 
 /*
@@ -70,7 +70,7 @@ GTEST(before_it_runs_300_bytes, 1)
 	if (MEMORY_IS_OURS && r.n >= 50000)
 		OK(r.bytes <= r.n * 300);
 	weft_waitgroup_done(&gate);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	EQ(running, r.n);
 }
@@ -95,7 +95,7 @@ GTEST(waiting_5000_bytes, 2)
 		if (MEMORY_IS_OURS && round > 0 && n >= 100000)
 			OK(bytes <= n * 50);
 		weft_waitgroup_done(&gate);
-		while (weft_count() > 1)
+		while (weft_goroutines() > 1)
 			weft_yield();
 	}
 }

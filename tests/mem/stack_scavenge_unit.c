@@ -483,7 +483,7 @@ static char *own_stack;
 __attribute__((constructor)) static void
 setup(void)
 {
-	setenv("WEFT_MAX_LOOSE", "-1", 0);
+	setenv("WEFT_MAX_DETACHED", "-1", 0);
 	own_stack = mmap(NULL, OWN_BYTES, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }

@@ -55,10 +55,10 @@ pair_up(int listener, const char *network, const char *address)
 		return;
 	got = weft_accept(listener, NULL, NULL);
 	OK(got >= 0);
-	OK(is(weft_local_text(fd, a, sizeof a),
-	    weft_peer_text(got, b, sizeof b)));
-	OK(is(weft_local_text(got, a, sizeof a),
-	    weft_peer_text(fd, b, sizeof b)));
+	OK(is(weft_local_address(fd, a, sizeof a),
+	    weft_peer_address(got, b, sizeof b)));
+	OK(is(weft_local_address(got, a, sizeof a),
+	    weft_peer_address(fd, b, sizeof b)));
 	EQ(weft_local_port(got), weft_local_port(listener));
 	OK(joined(fd, got));
 	OK(joined(got, fd));
@@ -168,10 +168,10 @@ GTEST(datagrams, 2)
 	EQ(weft_recvfrom(to, buf, sizeof buf, 0, weft_address_get(&a),
 	    &a.len), 4);
 	OK(is(weft_address_text(weft_address_get(&a), a.len, from,
-	    sizeof from), weft_local_text(fd, text, sizeof text)));
+	    sizeof from), weft_local_address(fd, text, sizeof text)));
 	EQ(weft_sendto(to, "pong!", 5, 0, weft_address_get(&a), a.len), 5);
 	EQ(weft_read(fd, buf, sizeof buf), 5);
-	OK(is(weft_peer_text(to, text, sizeof text), ""));
+	OK(is(weft_peer_address(to, text, sizeof text), ""));
 	/* Nobody is there: told by the second that tries. */
 	snprintf(text, sizeof text, "%s", at(to));
 	EQ(weft_close(to), 0);
@@ -195,7 +195,7 @@ dial_from(int listener, const char *local, const char *expected)
 	if (fd < 0)
 		return;
 	got = weft_accept(listener, NULL, NULL);
-	weft_peer_text(got, text, sizeof text);
+	weft_peer_address(got, text, sizeof text);
 	if (expected[strlen(expected) - 1] == ':')
 		text[strlen(expected)] = 0;
 	OK(is(text, expected));
@@ -344,7 +344,7 @@ refused(void)
 	weft_close(fd);
 	EQ(weft_dial("tcp", to), -ECONNREFUSED);
 	EQ(weft_dial("tcp", all), -ECONNREFUSED);
-	EQ(weft_dial_with("tcp", to, .until = weft_in(WEFT_SECOND * 50)),
+	EQ(weft_dial_with("tcp", to, .until = weft_deadline(WEFT_SECOND * 50)),
 	    -ECONNREFUSED);
 }
 
@@ -366,7 +366,7 @@ GTEST(unknown_name, 1)
 	int before = open_fds_before();
 	int64_t start = weft_now();
 	int r = weft_dial_with("tcp", "no-such-host.invalid:80",
-	    .until = weft_in(2 * WEFT_SECOND));
+	    .until = weft_deadline(2 * WEFT_SECOND));
 
 	OK(r == -ENOENT || r == -EAGAIN || r == -EIO || r == -ETIMEDOUT);
 	OK(weft_now() - start < 20 * WEFT_SECOND);
@@ -396,7 +396,7 @@ GTEST(service_by_name, 1)
 static void
 given_up(const char *to)
 {
-	int64_t until = weft_in(30 * WEFT_MS);
+	int64_t until = weft_deadline(30 * WEFT_MS);
 
 	EQ(weft_dial_with("tcp", to, .until = until), -ETIMEDOUT);
 	OK(weft_now() >= until);
@@ -429,7 +429,7 @@ TEST(in_time_without_a_runtime)
 /* The deadline is the dial's, not the connection's. */
 GTEST(in_time_and_for_long, 1)
 {
-	int64_t until = weft_in(50 * WEFT_MS);
+	int64_t until = weft_deadline(50 * WEFT_MS);
 	int fd = weft_listen("tcp4", "127.0.0.1:0");
 	int a = weft_dial_with("tcp", at(fd), .until = until);
 	int b = weft_accept(fd, NULL, NULL);
@@ -468,9 +468,9 @@ by_context(void)
 	OK(weft_now() - start < 20 * WEFT_SECOND);
 	EQ(weft_dial_with("tcp", at(fd), .context = ctx), -ECANCELED);
 	weft_context_release(ctx);
-	ctx = weft_context_make_until(NULL, weft_in(30 * WEFT_MS));
+	ctx = weft_context_make_until(NULL, weft_deadline(30 * WEFT_MS));
 	EQ(weft_dial_with("tcp", at(fd), .context = ctx,
-	    .until = weft_in(WEFT_SECOND * 1000)), -ETIMEDOUT);
+	    .until = weft_deadline(WEFT_SECOND * 1000)), -ETIMEDOUT);
 	OK(weft_now() >= weft_context_deadline(ctx));
 	weft_context_release(ctx);
 	close_all(held, n);
@@ -487,7 +487,7 @@ TEST(by_a_contexts_time_without_a_runtime)
 	int fd = weft_listen_with("tcp4", "127.0.0.1:0", .backlog = 1);
 	int held[FILLING], n = fill(fd, held);
 	weft_context *ctx = weft_context_make_until(NULL,
-	    weft_in(30 * WEFT_MS));
+	    weft_deadline(30 * WEFT_MS));
 
 	EQ(weft_dial_with("tcp", at(fd), .context = ctx), -ETIMEDOUT);
 	OK(weft_now() >= weft_context_deadline(ctx));

@@ -170,7 +170,7 @@ GTEST(one_after_the_other, 2)
 	int64_t until;
 
 	prepare();
-	until = weft_in(10 * HEAD);
+	until = weft_deadline(10 * HEAD);
 	EQ(dial("fg", (weft_dial_opt){ .head_start = -1, .until = until }),
 	    -ETIMEDOUT);
 	OK(weft_now() >= until);
@@ -189,7 +189,7 @@ GTEST(why_the_first_failed, 2)
 	EQ(dial("x", (weft_dial_opt){0}), -EAFNOSUPPORT);
 	EQ(dial("rxx", (weft_dial_opt){0}), -ECONNREFUSED);
 	EQ(dial("xrr", (weft_dial_opt){0}), -EAFNOSUPPORT);
-	EQ(dial("frx", (weft_dial_opt){ .until = weft_in(HEAD),
+	EQ(dial("frx", (weft_dial_opt){ .until = weft_deadline(HEAD),
 	    .head_start = WEFT_MS }), -ETIMEDOUT);
 	clean_up();
 }
@@ -217,7 +217,7 @@ GTEST(descriptors, 2)
 
 	prepare();
 	came_to_good(dial("fFrxg", (weft_dial_opt){ .head_start = WEFT_MS }));
-	until = weft_in(HEAD);
+	until = weft_deadline(HEAD);
 	EQ(dial("fFrx", (weft_dial_opt){ .head_start = WEFT_MS,
 	    .until = until }), -ETIMEDOUT);
 	OK(weft_now() >= until);
@@ -238,7 +238,7 @@ dial_often(int seed, weft_waitgroup *wg)
 	for (int i = 0; i < (int)t_scale(60); i++) {
 		int64_t ns = (i * 7 + seed * 13) % 40 * 50 * WEFT_US;
 		int fd = dial("fgg", (weft_dial_opt){ .head_start = ns + 1,
-		    .until = weft_in(2 * WEFT_MS) });
+		    .until = weft_deadline(2 * WEFT_MS) });
 
 		OK(fd >= 0 || fd == -ETIMEDOUT);
 		if (fd >= 0)
@@ -323,7 +323,7 @@ cancelled(const char *what)
 GTEST(cancelled_while_pending, 2)
 {
 	int before = open_fds_before();
-	weft_context *ctx = weft_context_make_until(NULL, weft_in(HEAD));
+	weft_context *ctx = weft_context_make_until(NULL, weft_deadline(HEAD));
 
 	prepare();
 	cancelled("f");

@@ -48,7 +48,7 @@ came_from(int listener, const char *host)
 	if (fd < 0)
 		return fd == -ECONNREFUSED ? "refused" : "failed";
 	got = weft_accept(listener, NULL, NULL);
-	weft_peer_text(got, text, sizeof text);
+	weft_peer_address(got, text, sizeof text);
 	*strrchr(text, ':') = 0;
 	weft_close(fd);
 	weft_close(got);
@@ -272,7 +272,7 @@ GTEST(backlog, 1)
 
 	for (int i = 0; i < 64; i++) {
 		held[i] = weft_dial_with("tcp", at(fd),
-		    .until = weft_in(20 * WEFT_SECOND));
+		    .until = weft_deadline(20 * WEFT_SECOND));
 		OK(held[i] >= 0);
 	}
 	close_all(held, 64);

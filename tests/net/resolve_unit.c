@@ -331,7 +331,7 @@ wait_inside(int n)
 static void
 wait_gone(void)
 {
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_sleep(WEFT_MS);
 	EQ(get(&inside), 0);
 	wait_freed();
@@ -340,7 +340,7 @@ wait_gone(void)
 static void
 given_up_in_time(void)
 {
-	int64_t until = weft_in(100 * WEFT_MS);
+	int64_t until = weft_deadline(100 * WEFT_MS);
 	weft_dial_opt opt = { .until = until };
 
 	answer = "10.0.0.1";
@@ -390,9 +390,9 @@ ON_ALL(given_up_by_context)
 
 GTEST(time_of_a_context, 1)
 {
-	int64_t until = weft_in(20 * WEFT_MS);
+	int64_t until = weft_deadline(20 * WEFT_MS);
 	weft_context *ctx = weft_context_make_until(NULL, until);
-	weft_dial_opt opt = { .context = ctx, .until = weft_in(WEFT_SECOND *
+	weft_dial_opt opt = { .context = ctx, .until = weft_deadline(WEFT_SECOND *
 	    1000) };
 
 	answer = "10.0.0.1";
@@ -426,7 +426,7 @@ GTEST(so_many_at_a_time, 2)
 		weft_go(ask, 1);
 	wait_inside(AT_A_TIME);
 	/* The time is over for one that has not even begun, too. */
-	soon = (weft_dial_opt){ .until = weft_in(20 * WEFT_MS) };
+	soon = (weft_dial_opt){ .until = weft_deadline(20 * WEFT_MS) };
 	EQ(weft_resolve("tcp", "name:1", NULL, 0, &soon), -ETIMEDOUT);
 	EQ(get(&asked), AT_A_TIME);
 	EQ(get(&inside), AT_A_TIME);
@@ -445,7 +445,7 @@ GTEST(left_alone_by_all, 2)
 	answer = "10.0.0.1";
 	set(&gate_closed, 1);
 	for (int i = 0; i < AT_A_TIME; i++) {
-		opt = (weft_dial_opt){ .until = weft_in(WEFT_MS) };
+		opt = (weft_dial_opt){ .until = weft_deadline(WEFT_MS) };
 		EQ(weft_resolve("tcp", "name:1", NULL, 0, &opt), -ETIMEDOUT);
 	}
 	weft_waitgroup_add(&all, 1);
@@ -463,7 +463,7 @@ GTEST(answered_or_not, 4)
 
 	answer = "10.0.0.1 fd00::1";
 	for (int i = 0; i < (int)t_scale(2000); i++) {
-		weft_dial_opt opt = { .until = weft_in(i % 50 * WEFT_US) };
+		weft_dial_opt opt = { .until = weft_deadline(i % 50 * WEFT_US) };
 		int r = weft_resolve("tcp", "name:1", NULL, 0, &opt);
 
 		late += r == -ETIMEDOUT;

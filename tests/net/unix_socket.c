@@ -67,11 +67,11 @@ pair_up(const char *network, const char *address)
 	got = weft_accept(listener, NULL, NULL);
 	OK(joined(fd, got));
 	OK(joined(got, fd));
-	OK(is(weft_local_text(listener, text, sizeof text), address));
-	OK(is(weft_peer_text(fd, text, sizeof text), address));
-	OK(is(weft_local_text(got, text, sizeof text), address));
-	OK(is(weft_local_text(fd, text, sizeof text), ""));
-	OK(is(weft_peer_text(got, text, sizeof text), ""));
+	OK(is(weft_local_address(listener, text, sizeof text), address));
+	OK(is(weft_peer_address(fd, text, sizeof text), address));
+	OK(is(weft_local_address(got, text, sizeof text), address));
+	OK(is(weft_local_address(fd, text, sizeof text), ""));
+	OK(is(weft_peer_address(got, text, sizeof text), ""));
 	EQ(weft_local_port(fd), -EAFNOSUPPORT);
 	OK(fcntl(fd, F_GETFL) & O_NONBLOCK);
 	OK(fcntl(fd, F_GETFD) & FD_CLOEXEC);
@@ -111,7 +111,7 @@ GTEST(a_name_that_the_system_chooses, 1)
 	int listener = weft_listen("unix", "@"), other, fd;
 
 	OK(listener >= 0);
-	weft_local_text(listener, text, sizeof text);
+	weft_local_address(listener, text, sizeof text);
 	OK(text[0] == '@' && strlen(text) > 1);
 	other = weft_listen("unix", "@");
 	OK(other >= 0);
@@ -223,7 +223,7 @@ GTEST(full_ones_are_not, 2)
 		held[i] = weft_dial("unix", in_dir("s"));
 	OK(held[0] >= 0 && held[1] >= 0);
 	EQ(weft_listen("unix", in_dir("s")), -EADDRINUSE);
-	until = weft_in(20 * WEFT_MS);
+	until = weft_deadline(20 * WEFT_MS);
 	EQ(weft_dial_with("unix", in_dir("s"), .until = until), -ETIMEDOUT);
 	OK(weft_now() >= until);
 	close_all(held, 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weft_dump: every goroutine's id, name, state and origin, on demand. */
+/* weft_dump_goroutines: every goroutine's id, name, state and origin, on demand. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@
 static weft_waitgroup gate, all;
 static int started;
 
-/* What weft_dump prints, as one string to be freed. */
+/* What weft_dump_goroutines prints, as one string to be freed. */
 static char *
 dumped(void)
 {
@@ -25,7 +25,7 @@ dumped(void)
 	char *text;
 
 	dup2(fileno(f), 2);
-	weft_dump();
+	weft_dump_goroutines();
 	dup2(saved, 2);
 	close(saved);
 	fseek(f, 0, SEEK_END);
@@ -62,7 +62,7 @@ __attribute__((constructor)) static void
 no_preemption(void)
 {
 	setenv("WEFT_PREEMPT_SIGNAL", "-1", 1);
-	setenv("WEFT_MAX_LOOSE", "-1", 1);
+	setenv("WEFT_MAX_DETACHED", "-1", 1);
 }
 
 static bool spawned;

@@ -15,7 +15,7 @@
 __attribute__((constructor)) static void
 setup(void)
 {
-	setenv("WEFT_MAX_LOOSE", "-1", 0);
+	setenv("WEFT_MAX_DETACHED", "-1", 0);
 	setenv("WEFT_PREEMPT_SIGNAL", "-1", 0);
 }
 

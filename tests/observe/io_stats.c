@@ -91,7 +91,7 @@ GTEST(open_ones, 2)
 
 	for (int i = 0; i < N; i++) {
 		wire(i % 2 ? TCP4 : PIPE, end[i]);
-		EQ(weft_set_read_deadline(end[i][0], weft_in(WEFT_MS)), 0);
+		EQ(weft_set_read_deadline(end[i][0], weft_deadline(WEFT_MS)), 0);
 		EQ(weft_read(end[i][0], &c, 1), -ETIMEDOUT);
 	}
 	/* they waited; the other ends need not be known */
@@ -119,7 +119,7 @@ GTEST(timeouts, 1)
 
 	wire(STREAM, end);
 	for (int i = 0; i < 10; i++)
-		read_timeout(end[0], weft_in(5 * WEFT_MS));
+		read_timeout(end[0], weft_deadline(5 * WEFT_MS));
 	OK(now().timeouts > before);
 	OK(now().timeouts <= before + 10);
 	wire_drop(end);
@@ -169,7 +169,7 @@ GTEST(repaired, 1)
 
 	EQ(weft_connect(c, &at.a.any, at.len), 0);
 	wire(STREAM, end);
-	read_timeout(end[0], weft_in(WEFT_MS));
+	read_timeout(end[0], weft_deadline(WEFT_MS));
 	close(end[0]);
 	fd = weft_accept(ear, NULL, NULL);
 	wire_same_number(fd, end[0]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * weft_count and the statistics. On one processor nothing else runs while
+ * weft_goroutines and the statistics. On one processor nothing else runs while
  * main reads them, so the numbers are exact.
  */
 #include <errno.h>
@@ -54,13 +54,13 @@ start_waiting(void)
 
 GTEST(count, 1)
 {
-	EQ(weft_count(), 1);
+	EQ(weft_goroutines(), 1);
 	start_waiting();
-	EQ(weft_count(), N + 1);
+	EQ(weft_goroutines(), N + 1);
 	weft_waitgroup_done(&gate);
-	EQ(weft_count(), N + 1);
+	EQ(weft_goroutines(), N + 1);
 	weft_waitgroup_wait(&all);
-	EQ(weft_count(), 1);
+	EQ(weft_goroutines(), 1);
 }
 
 GTEST(spawn_and_park, 1)
@@ -161,13 +161,13 @@ GTEST(spawned_by_a_thread, 1)
 	weft_waitgroup_add(&all, N);
 	EQ(pthread_create(&t, NULL, spawn_plainly, NULL), 0);
 	pthread_join(t, NULL);
-	EQ(weft_count(), N + 1);
+	EQ(weft_goroutines(), N + 1);
 	weft_waitgroup_done(&gate);
 	weft_waitgroup_wait(&all);
 	s = since(&before);
 	EQ(s.spawned, N);
 	EQ(s.ended, N);
-	EQ(weft_count(), 1);
+	EQ(weft_goroutines(), 1);
 }
 
 /* ---- one by one ---- */
@@ -179,7 +179,7 @@ come_and_go(int n)
 	for (int i = 0; i < n; i++)
 		OK(weft_go(finish) > 0);
 	weft_waitgroup_wait(&all);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 }
 
@@ -234,5 +234,5 @@ GTEST(shrinking_keeps_counts, 8)
 	EQ(after.spawned, before.spawned);
 	EQ(after.ended, before.ended);
 	EQ(after.procs, 1);
-	EQ(weft_count(), 1);
+	EQ(weft_goroutines(), 1);
 }

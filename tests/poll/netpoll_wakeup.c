@@ -132,7 +132,7 @@ GTEST(no_ado_beside_one_who_computes, 1)
 	for (int i = 0; i < 8; i++)
 		weft_go(block);
 	weft_go(read_x, end[0]);
-	while (wire_waiting() < 1 || weft_count() > 2)
+	while (wire_waiting() < 1 || weft_goroutines() > 2)
 		weft_sleep(WEFT_MS);
 	EQ(pthread_create(&t, NULL, send_later, c), 0);
 	weft_chan_recv(c, NULL);
@@ -166,7 +166,7 @@ wait_in_some_way(void *nr)
 	case 1: results[i] = weft_wait_readable(ends[i][0]); break;
 	case 2: results[i] = weft_poll(&p, 1, WEFT_NEVER); break;
 	case 3: results[i] = weft_read(ends[i][0], &c, 1); break;
-	case 4: results[i] = weft_poll(&p, 1, weft_in(200 * WEFT_MS)); break;
+	case 4: results[i] = weft_poll(&p, 1, weft_deadline(200 * WEFT_MS)); break;
 	}
 	return NULL;
 }
@@ -177,7 +177,7 @@ static int
 start_them(int argc, char **argv)
 {
 	(void)argc, (void)argv;
-	EQ(weft_set_read_deadline(ends[3][0], weft_in(200 * WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(ends[3][0], weft_deadline(200 * WEFT_MS)), 0);
 	for (intptr_t i = 0; i < THREADS; i++)
 		EQ(pthread_create(&threads[i], NULL, wait_in_some_way,
 		    (void *)i), 0);

@@ -208,7 +208,7 @@ sleeper(void)
 
 GTEST(are_counted, 1)
 {
-	weft_stalls s;
+	weft_preempt_stats s;
 
 	EQ(pipe(fd), 0);
 	weft_waitgroup_add(&all, 3);
@@ -219,8 +219,8 @@ GTEST(are_counted, 1)
 		s = stalls_now();
 	} while (s.blocked < 3);
 	EQ(s.blocked, 3);
-	EQ(s.loose, 0);
-	OK(s.taken[WEFT_TAKEN_CALL] > 0);
+	EQ(s.detached, 0);
+	OK(s.taken[WEFT_RETAKE_CALL] > 0);
 	EQ(write(fd[1], "abc", 3), 3);
 	weft_waitgroup_wait(&all);
 	/* Their threads are counted for a moment longer. */

@@ -36,7 +36,7 @@ static void *
 exits(void *arg)
 {
 	(void)arg;
-	weft_exit();
+	weft_goexit();
 }
 
 DIES(null_function, 1, "weft_blocking: null function")

@@ -58,7 +58,7 @@ GTEST(read_of_a_pipe, 1)
 		EQ(read(fd[0], &c, 1), 1);
 		weft_waitgroup_wait(&all);
 	}
-	OK(stalls_now().taken[WEFT_TAKEN_ASLEEP] > 0);
+	OK(stalls_now().taken[WEFT_RETAKE_ASLEEP] > 0);
 }
 
 /* Two talk to each other, and both always sleep in a read. */
@@ -138,7 +138,7 @@ GTEST(usleep_lets_others_run, 1)
 	weft_go(go_round, &stop);
 	for (int i = 0; i < 8; i++)
 		weft_go(naps);
-	while (weft_count() > 2)
+	while (weft_goroutines() > 2)
 		weft_yield();
 	bump(&stop);
 	weft_waitgroup_wait(&all);
@@ -317,7 +317,7 @@ GTEST(forty_reads, 1)
 		weft_go(reads_one);
 	while (stalls_now().blocked < n)
 		weft_sleep(WEFT_MS);
-	EQ(stalls_now().loose, 0);
+	EQ(stalls_now().detached, 0);
 	for (int i = 0; i < n; i++)
 		EQ(write(fd[1], "x", 1), 1);
 	weft_waitgroup_wait(&all);

@@ -64,9 +64,9 @@ wait_for_all(int n)
 static void
 check_asked(void)
 {
-	weft_stalls stalls;
+	weft_preempt_stats stalls;
 
-	weft_stalls_read(&stalls);
+	weft_preempt_stats_read(&stalls);
 	OK(stalls.asked >= ROUNDS);
 	EQ(stalls.signals, 0);
 }

@@ -65,7 +65,7 @@ disturb(void (*fn)(void))
 		weft_yield();
 	bump(&stop);
 	weft_waitgroup_wait(&all);
-	EQ(stalls_now().taken[WEFT_TAKEN_UNKNOWN], 0);
+	EQ(stalls_now().taken[WEFT_RETAKE_UNKNOWN], 0);
 }
 
 GTEST(a_deep_recursion, 1) { disturb(recurses); }

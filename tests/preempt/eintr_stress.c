@@ -347,7 +347,7 @@ GTEST(who_sleeps_is_left_alone, 1)
 	start(hog);
 	for_a_while();
 	weft_waitgroup_wait(&all);
-	OK(stalls_now().taken[WEFT_TAKEN_ASLEEP] > 0);
+	OK(stalls_now().taken[WEFT_RETAKE_ASLEEP] > 0);
 	EQ(stalls_now().interrupted, 0);
 	EQ(cut_short, 0);
 }

@@ -126,7 +126,7 @@ polite(int nr)
 static void
 checkpoints_are_enough(void)
 {
-	weft_stalls s;
+	weft_preempt_stats s;
 
 	weft_go(polite, 0);
 	weft_go(polite, 1);

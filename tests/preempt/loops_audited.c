@@ -11,7 +11,7 @@ enum { SIGNALS = 1 };
 static void
 preempted_or_taken(bool signals)
 {
-	weft_stalls s;
+	weft_preempt_stats s;
 
 	both_advance();
 	s = stalls_now();
@@ -23,8 +23,8 @@ preempted_or_taken(bool signals)
 	} else {
 		EQ(s.signals, 0);
 		EQ(s.preempted, 0);
-		OK(s.taken[WEFT_TAKEN_OFF] > 0);
-		OK(s.loose > 0);
+		OK(s.taken[WEFT_RETAKE_OFF] > 0);
+		OK(s.detached > 0);
 	}
 }
 

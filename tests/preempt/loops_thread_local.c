@@ -6,14 +6,14 @@ static __thread volatile long mine;
 
 GTEST(never_preempted, 1)
 {
-	weft_stalls s;
+	weft_preempt_stats s;
 
 	mine++;
 	both_advance();
 	s = stalls_now();
 	OK(!can_preempt());
 	EQ(s.preempted, 0);
-	OK(s.paused[WEFT_TAKEN_OFF] > 0 || s.taken[WEFT_TAKEN_OFF] > 0);
+	OK(s.paused[WEFT_RETAKE_OFF] > 0 || s.taken[WEFT_RETAKE_OFF] > 0);
 }
 
 /* What it has in its thread stays so while it makes no call. */

@@ -132,7 +132,7 @@ mix(void)
 	ring = weft_chan_make(sizeof(long), EACH);
 	for (int i = 0; i < KINDS * EACH; i++)
 		weft_go(worker, i);
-	for (int i = 0; weft_count() > 1; i++) {
+	for (int i = 0; weft_goroutines() > 1; i++) {
 		weft_set_procs(1 + i % 4);
 		weft_sleep(WEFT_MS);
 	}

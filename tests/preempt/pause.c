@@ -44,13 +44,13 @@ loop(int nr)
 }
 
 static void
-run_with(int procs, int max_loose, int max_threads, void (*fn)(void))
+run_with(int procs, int max_detached, int max_threads, void (*fn)(void))
 {
 	weft_config c;
 
 	memset(&c, 0, sizeof c);
 	c.procs = procs;
-	c.max_loose = max_loose;
+	c.max_detached = max_detached;
 	c.max_threads = max_threads;
 	hogs_body = fn;
 	EQ(weft_run_config(&c, hogs_main, 0, 0), 0);
@@ -59,10 +59,10 @@ run_with(int procs, int max_loose, int max_threads, void (*fn)(void))
 static uint64_t
 pauses(void)
 {
-	weft_stalls s = stalls_now();
+	weft_preempt_stats s = stalls_now();
 	uint64_t n = 0;
 
-	for (int i = 0; i < WEFT_TAKEN_REASONS; i++)
+	for (int i = 0; i < WEFT_RETAKE_REASONS; i++)
 		n += s.paused[i];
 	return n;
 }
@@ -313,7 +313,7 @@ leaves_libc(void)
 static uint64_t
 refusals(void)
 {
-	return stalls_now().refused[WEFT_TAKEN_LIBC];
+	return stalls_now().refused[WEFT_RETAKE_LIBC];
 }
 
 /* It is in libc, and loses its processor; it is tried again and again. */
@@ -324,12 +324,12 @@ GTEST(loose_ones_are_tried_again, 1)
 	if (!can_pause())
 		t_skip("nothing is paused here");
 	weft_go(leaves_libc);
-	while (!stalls_now().loose)
+	while (!stalls_now().detached)
 		weft_sleep(WEFT_MS);
-	for (n = refusals(); stalls_now().loose && refusals() < n + 3; )
+	for (n = refusals(); stalls_now().detached && refusals() < n + 3; )
 		weft_sleep(WEFT_MS);
 	bump(&stop);
-	while (stalls_now().loose)
+	while (stalls_now().detached)
 		weft_sleep(WEFT_MS);
 	OK(pauses() > 0);
 }

@@ -282,11 +282,11 @@ computes_pinned(void)
 }
 
 static uint64_t
-pauses(const weft_stalls *s)
+pauses(const weft_preempt_stats *s)
 {
 	uint64_t n = 0;
 
-	for (int i = 0; i < WEFT_TAKEN_REASONS; i++)
+	for (int i = 0; i < WEFT_RETAKE_REASONS; i++)
 		n += s->paused[i];
 	return n;
 }
@@ -294,17 +294,17 @@ pauses(const weft_stalls *s)
 /* They are paused, or lose it: where signals are not sent. */
 GTEST(its_processor_is_taken, 1)
 {
-	weft_stalls s;
+	weft_preempt_stats s;
 
 	weft_waitgroup_add(&all, 3);
 	for (int i = 0; i < 3; i++)
 		weft_go(computes_pinned);
-	while (s = stalls_now(), s.loose < 3 && pauses(&s) < 3)
+	while (s = stalls_now(), s.detached < 3 && pauses(&s) < 3)
 		weft_sleep(WEFT_MS);
 	EQ(s.preempted, 0);
 	bump(&stop);
 	weft_waitgroup_wait(&all);
-	EQ(stalls_now().loose, 0);
+	EQ(stalls_now().detached, 0);
 }
 
 /* ---- it ends pinned ---- */
@@ -339,7 +339,7 @@ ends_pinned(pid_t *tid, bool by_exit)
 	EQ(gettid(), *tid);
 	finish();
 	if (by_exit)
-		weft_exit();
+		weft_goexit();
 }
 
 static void

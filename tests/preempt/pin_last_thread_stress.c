@@ -21,7 +21,7 @@ ends(void)
 {
 	for (int i = 0; i < 20; i++) {
 		weft_go(end_pinned);
-		while (weft_count() > 1)
+		while (weft_goroutines() > 1)
 			weft_sleep(WEFT_MS);
 	}
 }
@@ -84,7 +84,7 @@ GTEST(world_stops_around_them, 4)
 		weft_yield();
 	}
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 }
 

@@ -64,10 +64,10 @@ spins(void)
 }
 
 /* Runs it until it was preempted or its processor taken, and says which. */
-static weft_stalls
+static weft_preempt_stats
 disturb(void)
 {
-	weft_stalls s, before = stalls_now();
+	weft_preempt_stats s, before = stalls_now();
 	uint64_t n = 0;
 
 	stop = 0;
@@ -77,7 +77,7 @@ disturb(void)
 		weft_sleep(WEFT_MS);
 		s = stalls_now();
 		n = s.preempted - before.preempted;
-		for (int i = 0; i < WEFT_TAKEN_REASONS; i++)
+		for (int i = 0; i < WEFT_RETAKE_REASONS; i++)
 			n += s.taken[i] - before.taken[i];
 	} while (n == 0);
 	bump(&stop);

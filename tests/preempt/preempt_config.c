@@ -40,8 +40,8 @@ TEST(absurd_numbers)
 {
 	EQ(run((weft_config){ .preempt_signal = 1000 }, nothing), -EINVAL);
 	EQ(run((weft_config){ .preempt_signal = -2 }, nothing), -EINVAL);
-	EQ(run((weft_config){ .max_loose = -2 }, nothing), -EINVAL);
-	EQ(run((weft_config){ .max_loose = -1, .preempt_signal = -1 },
+	EQ(run((weft_config){ .max_detached = -2 }, nothing), -EINVAL);
+	EQ(run((weft_config){ .max_detached = -1, .preempt_signal = -1 },
 	    nothing), 9);
 }
 
@@ -69,9 +69,9 @@ TEST(absurd_environment)
 	refuse("WEFT_PREEMPT_SIGNAL=1000");
 	refuse("WEFT_PREEMPT_SIGNAL=urg");
 	putenv((char *)(uintptr_t)"WEFT_PREEMPT_SIGNAL=23");
-	refuse("WEFT_MAX_LOOSE=many");
-	refuse("WEFT_MAX_LOOSE=-2");
-	putenv((char *)(uintptr_t)"WEFT_MAX_LOOSE=10");
+	refuse("WEFT_MAX_DETACHED=many");
+	refuse("WEFT_MAX_DETACHED=-2");
+	putenv((char *)(uintptr_t)"WEFT_MAX_DETACHED=10");
 	refuse("WEFT_SLICE_US=-1");
 	refuse("WEFT_SLICE_US=x");
 	putenv((char *)(uintptr_t)"WEFT_SLICE_US=1000");
@@ -84,8 +84,8 @@ TEST(absurd_environment)
 TEST(the_struct_comes_first)
 {
 	putenv((char *)(uintptr_t)"WEFT_PREEMPT_SIGNAL=1000");
-	putenv((char *)(uintptr_t)"WEFT_MAX_LOOSE=-7");
-	EQ(run((weft_config){ .preempt_signal = SIGUSR2, .max_loose = 5 },
+	putenv((char *)(uintptr_t)"WEFT_MAX_DETACHED=-7");
+	EQ(run((weft_config){ .preempt_signal = SIGUSR2, .max_detached = 5 },
 	    nothing), 9);
 }
 
@@ -104,7 +104,7 @@ is_preempted(int argc, char **argv)
 	(void)argc, (void)argv;
 	weft_waitgroup_add(&all, 1);
 	weft_go(hog);
-	while (can_preempt() ? !stalls_now().preempted : !stalls_now().loose)
+	while (can_preempt() ? !stalls_now().preempted : !stalls_now().detached)
 		weft_yield();
 	bump(&stop);
 	weft_waitgroup_wait(&all);
@@ -227,14 +227,14 @@ static void *
 watch(void *arg)
 {
 	double end;
-	weft_stalls s;
+	weft_preempt_stats s;
 
 	do {
 		s = stalls_now();
-		OK(s.loose <= 2);
-	} while (s.capped == 0 || s.loose < 2);
+		OK(s.detached <= 2);
+	} while (s.capped == 0 || s.detached < 2);
 	for (end = t_now() + 0.1; t_now() < end;)
-		OK(stalls_now().loose <= 2);
+		OK(stalls_now().detached <= 2);
 	bump(&stop);
 	return arg;
 }
@@ -251,14 +251,14 @@ is_capped(int argc, char **argv)
 		weft_go(hog);
 	weft_waitgroup_wait(&all);
 	pthread_join(t, NULL);
-	while (stalls_now().loose)
+	while (stalls_now().detached)
 		weft_sleep(WEFT_MS);
 	return (int)stalls_now().capped;
 }
 
 TEST(no_more_than_max_loose)
 {
-	OK(run((weft_config){ .procs = 2, .max_loose = 2,
+	OK(run((weft_config){ .procs = 2, .max_detached = 2,
 	    .preempt_signal = -1 }, is_capped) > 0);
 }
 
@@ -271,7 +271,7 @@ none_loose(int argc, char **argv)
 	weft_waitgroup_add(&all, 1);
 	weft_go(hog);
 	while (t_now() < end) {
-		EQ(stalls_now().loose, 0);
+		EQ(stalls_now().detached, 0);
 		weft_checkpoint();
 	}
 	bump(&stop);
@@ -281,6 +281,6 @@ none_loose(int argc, char **argv)
 
 TEST(none_may)
 {
-	EQ(run((weft_config){ .procs = 2, .max_loose = -1,
+	EQ(run((weft_config){ .procs = 2, .max_detached = -1,
 	    .preempt_signal = -1 }, none_loose), 5);
 }

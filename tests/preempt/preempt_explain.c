@@ -102,24 +102,24 @@ TEST(printed_only_if_asked_for)
 
 TEST(every_reason_has_a_name)
 {
-	for (int i = 0; i < WEFT_TAKEN_REASONS; i++) {
-		const char *a = weft_taken_name((enum weft_taken)i);
+	for (int i = 0; i < WEFT_RETAKE_REASONS; i++) {
+		const char *a = weft_retake_reason_name((enum weft_retake_reason)i);
 
 		OK(a && strlen(a) > 3);
 		for (int k = 0; k < i; k++)
-			OK(strcmp(a, weft_taken_name((enum weft_taken)k)));
+			OK(strcmp(a, weft_retake_reason_name((enum weft_retake_reason)k)));
 	}
-	OK(weft_taken_name(WEFT_TAKEN_REASONS) != NULL);
+	OK(weft_retake_reason_name(WEFT_RETAKE_REASONS) != NULL);
 }
 
 static bool
 all_zero(void)
 {
-	static const weft_stalls zero;
-	weft_stalls s;
+	static const weft_preempt_stats zero;
+	weft_preempt_stats s;
 
 	memset(&s, 0xff, sizeof s);
-	weft_stalls_read(&s);
+	weft_preempt_stats_read(&s);
 	return !memcmp(&s, &zero, sizeof s);
 }
 
@@ -144,25 +144,25 @@ hog(long *stop)
 GTEST(what_happened_is_counted, 1)
 {
 	static long stop;
-	weft_stalls s;
+	weft_preempt_stats s;
 
 	weft_go(hog, &stop);
 	weft_yield();
 	s = stalls_now();
 	OK(s.asked >= 1);
 	if (s.signals) {
-		OK(s.paused[WEFT_TAKEN_OFF] >= 1);
-		OK(s.paused_now == 1 || s.loose == 1);
+		OK(s.paused[WEFT_RETAKE_OFF] >= 1);
+		OK(s.paused_now == 1 || s.detached == 1);
 	} else {
-		EQ(s.taken[WEFT_TAKEN_OFF], 1);
-		EQ(s.loose, 1);
+		EQ(s.taken[WEFT_RETAKE_OFF], 1);
+		EQ(s.detached, 1);
 	}
 	EQ(s.blocked, 0);
-	EQ(s.taken[WEFT_TAKEN_CALL], 0);
-	EQ(s.taken[WEFT_TAKEN_REGION], 0);
+	EQ(s.taken[WEFT_RETAKE_CALL], 0);
+	EQ(s.taken[WEFT_RETAKE_REGION], 0);
 	bump(&stop);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_sleep(WEFT_MS);
-	while (stalls_now().loose)
+	while (stalls_now().detached)
 		weft_sleep(WEFT_MS);
 }

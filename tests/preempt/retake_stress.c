@@ -78,7 +78,7 @@ has_some(const int64_t *n)
 static void
 meet(void)
 {
-	int64_t end = weft_in((int64_t)(t_share(1) * 1e9));
+	int64_t end = weft_deadline((int64_t)(t_share(1) * 1e9));
 
 	stop = 0;
 	calls = turns = computed = 0;
@@ -92,7 +92,7 @@ meet(void)
 	while (!has_some(&calls) || !has_some(&turns) || !has_some(&computed))
 		weft_sleep(WEFT_MS);
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 }
 

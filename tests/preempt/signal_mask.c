@@ -62,8 +62,8 @@ change_masks(void)
 	EQ(wrong, 0);
 	if (can_preempt()) {
 		OK(stalls_now().preempted > 0);
-		OK(stalls_now().refused[WEFT_TAKEN_TIED] > 0 ||
-	    stalls_now().paused[WEFT_TAKEN_TIED] > 0);
+		OK(stalls_now().refused[WEFT_RETAKE_TIED] > 0 ||
+	    stalls_now().paused[WEFT_RETAKE_TIED] > 0);
 	}
 }
 

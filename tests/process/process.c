@@ -534,7 +534,7 @@ GTEST(waits_until, 1)
 	EQ(weft_process_wait_until(&p, &status, 0), -ETIMEDOUT);
 	EQ(weft_process_wait_until(&p, &status, weft_now()), -ETIMEDOUT);
 	for (int i = 0; i < 3; i++) {
-		when = weft_in(10 * WEFT_MS);
+		when = weft_deadline(10 * WEFT_MS);
 		EQ(weft_process_wait_until(&p, &status, when), -ETIMEDOUT);
 		OK(weft_now() >= when);
 	}
@@ -695,7 +695,7 @@ TEST(without_a_runtime)
 
 	EQ(code(SH("exit 5"), NULL), 5);
 	EQ(weft_process_start(&p, ARGV("cat"), &opt), 0);
-	EQ(weft_process_wait_until(&p, &status, weft_in(3 * WEFT_MS)),
+	EQ(weft_process_wait_until(&p, &status, weft_deadline(3 * WEFT_MS)),
 	    -ETIMEDOUT);
 	close(p.in);
 	EQ(weft_process_wait(&p, &status), 0);
@@ -722,7 +722,7 @@ static void
 as_on_old_kernels(void)
 {
 	weft_chan *done = weft_chan_make(sizeof(int), 0);
-	int64_t when = weft_in(30 * WEFT_MS);
+	int64_t when = weft_deadline(30 * WEFT_MS);
 	weft_process p;
 	int status;
 
@@ -737,7 +737,7 @@ as_on_old_kernels(void)
 	EQ(weft_recv(done, int), SIGTERM);
 	EQ(weft_process_kill(&p, SIGTERM), -ESRCH);
 	EQ(weft_process_start(&p, SH("sleep 0.05; exit 8"), NULL), 0);
-	EQ(weft_process_wait_until(&p, &status, weft_in(60 * WEFT_SECOND)), 0);
+	EQ(weft_process_wait_until(&p, &status, weft_deadline(60 * WEFT_SECOND)), 0);
 	EQ(WEXITSTATUS(status), 8);
 	fifty();
 	weft_chan_release(done);

@@ -52,7 +52,7 @@ GTEST(hello, 1)
 	EQ(gather(ARGV("echo", "hello"), 100, WEFT_NEVER), 0);
 	said("hello\n");
 	EQ(status, 0);
-	EQ(gather(SH("echo out; exit 3"), 100, weft_in(60 * WEFT_SECOND)), 0);
+	EQ(gather(SH("echo out; exit 3"), 100, weft_deadline(60 * WEFT_SECOND)), 0);
 	said("out\n");
 	EQ(WEXITSTATUS(status), 3);
 	EQ(gather(ARGV("true"), 100, WEFT_NEVER), 0);
@@ -110,14 +110,14 @@ GTEST(much, 2)
 
 GTEST(too_late, 1)
 {
-	int64_t when = weft_in(20 * WEFT_MS);
+	int64_t when = weft_deadline(20 * WEFT_MS);
 
 	EQ(gather(ARGV("sleep", "100"), 100, when), -ETIMEDOUT);
 	OK(weft_now() >= when);
 	said_nothing();
 	EQ(status, SIGKILL);
 	/* It has closed what we read, and does not end. */
-	when = weft_in(20 * WEFT_MS);
+	when = weft_deadline(20 * WEFT_MS);
 	EQ(gather(SH("exec sleep 100 >&-"), 100, when), -ETIMEDOUT);
 	OK(weft_now() >= when);
 	said_nothing();

@@ -27,7 +27,7 @@ next(weft_chan *c)
 {
 	int sig = 0;
 
-	return weft_chan_recv_until(c, &sig, weft_in(SOON_S * WEFT_SECOND)) ==
+	return weft_chan_recv_until(c, &sig, weft_deadline(SOON_S * WEFT_SECOND)) ==
 	    1 ? sig : 0;
 }
 
@@ -156,7 +156,7 @@ GTEST(without_room, 2)
 	weft_go(waits_for_one, c, done);
 	while (!sig) {
 		send(SIGUSR1);
-		weft_chan_recv_until(done, &sig, weft_in(WEFT_MS));
+		weft_chan_recv_until(done, &sig, weft_deadline(WEFT_MS));
 	}
 	EQ(sig, SIGUSR1);
 	EQ(weft_signal_stop(c, 0), 0);

@@ -213,7 +213,7 @@ ends_in_catch()
 		throw coded{ 1 };
 	} catch (coded &) {
 		weft_waitgroup_done(&all);
-		weft_exit();
+		weft_goexit();
 	}
 }
 

@@ -131,7 +131,7 @@ DIES(names_no_dead, 1, "asleep: deadlock\ngoroutine ")
 DIES(nobody_left, 1, "no goroutines left")
 {
 	need_kernel();
-	weft_exit();
+	weft_goexit();
 }
 
 DIES(nobody_left_after_others, 1, "no goroutines left")
@@ -140,7 +140,7 @@ DIES(nobody_left_after_others, 1, "no goroutines left")
 	weft_waitgroup_add(&never, 20);
 	for (int i = 0; i < 20; i++)
 		weft_go(work, i, &never);
-	weft_exit();
+	weft_goexit();
 }
 
 DIES(nobody_left_on_four, 4, "no goroutines left")
@@ -150,7 +150,7 @@ DIES(nobody_left_on_four, 4, "no goroutines left")
 	for (int i = 0; i < 200; i++)
 		weft_go(work, i, &never);
 	weft_go(nothing);
-	weft_exit();
+	weft_goexit();
 }
 
 DIES(rest_asleep, 1, ASLEEP)
@@ -158,5 +158,5 @@ DIES(rest_asleep, 1, ASLEEP)
 	need_kernel();
 	weft_waitgroup_add(&never, 1);
 	weft_go(park, &never);
-	weft_exit();
+	weft_goexit();
 }

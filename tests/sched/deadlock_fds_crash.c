@@ -79,7 +79,7 @@ DIES(with_a_timer_nobody_reads, 2, ASLEEP)
 	int fd = timerfd_create(CLOCK_MONOTONIC, 0);
 
 	timerfd_settime(fd, 0, &in, NULL);
-	weft_set_read_deadline(fd, weft_in(WEFT_MS));
+	weft_set_read_deadline(fd, weft_deadline(WEFT_MS));
 	weft_wait_readable(fd);
 	lock_up();
 }
@@ -90,7 +90,7 @@ DIES(with_a_deadline_nobody_waits_for, 1, ASLEEP)
 	int end[2];
 
 	use(STREAM, end);
-	weft_set_read_deadline(end[0], weft_in(50 * WEFT_MS));
+	weft_set_read_deadline(end[0], weft_deadline(50 * WEFT_MS));
 	lock_up();
 }
 
@@ -128,7 +128,7 @@ DIES(after_a_poll, 1, ASLEEP)
 
 	wire(STREAM, end);
 	p.fd = end[0];
-	weft_poll(&p, 1, weft_in(5 * WEFT_MS));
+	weft_poll(&p, 1, weft_deadline(5 * WEFT_MS));
 	lock_up();
 }
 

@@ -26,5 +26,5 @@ DIES(joined, 2, "no goroutines left")
 	pthread_create(&t, NULL, wake, NULL);
 	weft_waitgroup_wait(&wg);
 	pthread_join(t, NULL);
-	weft_exit();
+	weft_goexit();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a goroutine ends: weft_exit, and what weft_defer left to do. One
+ * How a goroutine ends: weft_goexit, and what weft_defer left to do. One
  * processor where nothing else is said, so no atomics.
  */
 #include <stdint.h>
@@ -74,7 +74,7 @@ static void
 exits(void)
 {
 	returns();
-	weft_exit();
+	weft_goexit();
 	tell("never");
 }
 
@@ -90,7 +90,7 @@ GTEST(last_first_on_exit, 1)
 	is_story("-cba");
 }
 
-static void exit_at_once(void) { weft_exit(); }
+static void exit_at_once(void) { weft_goexit(); }
 
 GTEST(exit_without_defer, 1)
 {
@@ -100,7 +100,7 @@ GTEST(exit_without_defer, 1)
 	OK(weft_go(exit_at_once) > 0);
 	OK(weft_go(done, &wg) > 0);
 	weft_waitgroup_wait(&wg);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 }
 
@@ -134,7 +134,7 @@ static void
 exits_too(void *arg)
 {
 	tell(arg);
-	weft_exit();
+	weft_goexit();
 	tell("never");
 }
 
@@ -152,7 +152,7 @@ static void
 exit_in_exit(void)
 {
 	exit_in_deferred();
-	weft_exit();
+	weft_goexit();
 }
 
 GTEST(exit_in_deferred_on_return, 1)
@@ -169,7 +169,7 @@ GTEST(exit_in_deferred_on_exit, 1)
 
 static int depth;
 /* As a pointer, or the compiler warns of recursion that never returns. */
-static void (*volatile leave)(void) = weft_exit;
+static void (*volatile leave)(void) = weft_goexit;
 
 __attribute__((noinline)) static int
 dig(int n)
@@ -291,7 +291,7 @@ ends_somehow(int n)
 	if (n % 3 == 0)
 		weft_yield();
 	if (n % 2 == 0)
-		weft_exit();
+		weft_goexit();
 }
 
 GTEST(many_ends, 4)
@@ -325,7 +325,7 @@ TEST(main_runs_its_defers)
 static void
 end_process(void)
 {
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();	/* until main has gone */
 	_exit(strcmp(story, "d") == 0 ? 17 : 1);
 }
@@ -336,7 +336,7 @@ main_exits(int argc, char **argv)
 	(void)argc, (void)argv;
 	defer(tell_late, "d");
 	OK(weft_go(end_process) > 0);
-	weft_exit();
+	weft_goexit();
 }
 
 TEST(main_exits_others_go_on)

@@ -35,7 +35,7 @@ yielder(int64_t ns)
 static bool
 see(atomic_long *what, long n, int64_t seconds)
 {
-	int64_t end = weft_in(seconds * WEFT_SECOND);
+	int64_t end = weft_deadline(seconds * WEFT_SECOND);
 
 	while (*what < n && weft_now() < end)
 		weft_yield();
@@ -86,7 +86,7 @@ static void
 end_all(void)
 {
 	stop = true;
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 }
 
@@ -163,7 +163,7 @@ sleeper(int64_t when, atomic_int *asleep)
 
 GTEST(sleepers_beside_workers, 1)
 {
-	int64_t when = weft_in(100 * WEFT_MS);
+	int64_t when = weft_deadline(100 * WEFT_MS);
 	atomic_int asleep = 0;
 
 	for (int i = 0; i < MANY; i++)

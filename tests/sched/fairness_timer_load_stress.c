@@ -69,7 +69,7 @@ static void
 set_timers(double seconds)
 {
 	int n = usable();
-	int64_t start = weft_in(HEAD_START_MS * WEFT_MS);
+	int64_t start = weft_deadline(HEAD_START_MS * WEFT_MS);
 	int64_t end = start + (int64_t)(seconds * WEFT_SECOND);
 
 	for (int64_t t = start; t < end; t += WEFT_MS * 2 / 3 / n, n_timers++)

@@ -123,7 +123,7 @@ set_and_exit(int mode)
 {
 	EQ(set_round(mode), 0);
 	finish();
-	weft_exit();
+	weft_goexit();
 }
 
 /* It ends with its mode set; whoever comes next has not heard of it. */

@@ -92,10 +92,10 @@ use_some(int fd)
 	wire(STREAM, end);
 	if (weft_write(end[1], "n", 1) != 1 || weft_read(end[0], &c, 1) != 1)
 		return 1;
-	weft_set_read_deadline(end[0], weft_in(WEFT_MS));
+	weft_set_read_deadline(end[0], weft_deadline(WEFT_MS));
 	if (weft_read(end[0], &c, 1) != -ETIMEDOUT)
 		return 2;
-	weft_set_read_deadline(fd, weft_in(WEFT_MS));
+	weft_set_read_deadline(fd, weft_deadline(WEFT_MS));
 	if (weft_read(fd, &c, 1) != -ETIMEDOUT)
 		return 3;
 	if (weft_close(end[0]) != 0 || weft_close(end[1]) != 0)

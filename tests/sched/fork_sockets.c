@@ -99,7 +99,7 @@ talk_plainly(void)
 static int
 talk_with_weft(void)
 {
-	int64_t when = weft_in(5 * WEFT_MS);
+	int64_t when = weft_deadline(5 * WEFT_MS);
 	char c = 0;
 
 	if (weft_write(pair[2][0], "w", 1) != 1 ||
@@ -137,7 +137,7 @@ warm_pair(void)
 {
 	char c;
 
-	EQ(weft_set_read_deadline(pair[2][1], weft_in(WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(pair[2][1], weft_deadline(WEFT_MS)), 0);
 	EQ(weft_read(pair[2][1], &c, 1), -ETIMEDOUT);
 	EQ(weft_set_read_deadline(pair[2][1], WEFT_NEVER), 0);
 	EQ(weft_write(pair[2][0], "c", 1), 1);
@@ -252,7 +252,7 @@ kept_by_child(void)
 	unix_pair(fresh);
 	if (fresh[0] != number && fresh[1] != number)
 		t_skip("somebody else was given the number");
-	EQ(weft_set_read_deadline(number, weft_in(5 * WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(number, weft_deadline(5 * WEFT_MS)), 0);
 	EQ(weft_read(number, &c, 1), -ETIMEDOUT);
 	EQ(weft_set_read_deadline(number, WEFT_NEVER), 0);
 	EQ(write(pair[2][0], "still", 5), 5);

@@ -158,14 +158,14 @@ GTEST(stack_sizes, 2)
 
 GTEST(stack_absurd, 1)
 {
-	int64_t before = weft_count();
+	int64_t before = weft_goroutines();
 
 	EQ(weft_go_opt(WEFT_OPT(.stack = 1), use_stack, 1), -EINVAL);
 	EQ(weft_go_opt(WEFT_OPT(.stack = 4095), use_stack, 1), -EINVAL);
 	EQ(weft_go_opt(WEFT_OPT(.stack = (size_t)1 << 30), use_stack, 1),
 	    -EINVAL);
 	EQ(weft_go_opt(WEFT_OPT(.stack = SIZE_MAX), use_stack, 1), -EINVAL);
-	EQ(weft_count(), before);
+	EQ(weft_goroutines(), before);
 }
 
 /* ---- started by others ---- */

@@ -64,7 +64,7 @@ static void *
 exit_plainly(void *arg)
 {
 	(void)arg;
-	weft_exit();
+	weft_goexit();
 }
 
 static void
@@ -81,7 +81,7 @@ DIES(defer_on_thread, 1, "weft_defer: not on a goroutine")
 	on_a_thread(defer_plainly);
 }
 
-DIES(exit_on_thread, 1, "weft_exit: not on a goroutine")
+DIES(exit_on_thread, 1, "weft_goexit: not on a goroutine")
 {
 	on_a_thread(exit_plainly);
 }
@@ -91,9 +91,9 @@ DIES(defer_without_runtime, 0, "weft_defer: not on a goroutine")
 	weft_defer(nothing, NULL);
 }
 
-DIES(exit_without_runtime, 0, "weft_exit: not on a goroutine")
+DIES(exit_without_runtime, 0, "weft_goexit: not on a goroutine")
 {
-	weft_exit();
+	weft_goexit();
 }
 
 /* ---- counting ---- */

@@ -40,7 +40,7 @@ node(int depth, unsigned seed, weft_waitgroup *wg)
 			weft_yield();
 	weft_waitgroup_done(wg);
 	if (seed >> 21 & 1)
-		weft_exit();
+		weft_goexit();
 }
 
 static void *
@@ -75,7 +75,7 @@ churn(void)
 		weft_waitgroup_wait(&wg);
 		pthread_join(t, NULL);
 	}
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	EQ(started, ended);
 	OK(started > 0);

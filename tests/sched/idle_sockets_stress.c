@@ -29,7 +29,7 @@ hear(int fd)
 static void
 hear_in_time(int fd)
 {
-	EQ(weft_set_read_deadline(fd, weft_in(3600 * WEFT_SECOND)), 0);
+	EQ(weft_set_read_deadline(fd, weft_deadline(3600 * WEFT_SECOND)), 0);
 	hear(fd);
 }
 

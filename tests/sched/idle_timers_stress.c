@@ -42,7 +42,7 @@ sleep_long(int how)
 	weft_after_func(HOUR, nothing, NULL);
 	switch (how % 4) {
 	case 0: weft_sleep(HOUR); break;
-	case 1: weft_chan_recv_until(c, NULL, weft_in(HOUR)); break;
+	case 1: weft_chan_recv_until(c, NULL, weft_deadline(HOUR)); break;
 	case 2: weft_select(cases, 2); break;
 	case 3: weft_chan_recv(weft_timer_chan(weft_ticker_make(HOUR)), NULL);
 	}

@@ -24,16 +24,16 @@ count(void *value)
 	__atomic_add_fetch(&destroyed, 1, __ATOMIC_RELAXED);
 }
 
-static weft_local plain, counted = { count }, other = { count };
+static weft_gls plain, counted = { count }, other = { count };
 
 /* fn(arg) as a goroutine, to its very end. */
 static void
 run(void (*fn)(void *), void *arg)
 {
-	int64_t before = weft_count();
+	int64_t before = weft_goroutines();
 
 	OK(weft_spawn(NULL, fn, arg, 0) > 0);
-	while (weft_count() > before)
+	while (weft_goroutines() > before)
 		weft_yield();
 }
 
@@ -43,20 +43,20 @@ GTEST(set_get_remove, 1)
 {
 	int x, y;
 
-	OK(weft_local_get(&plain) == NULL);
-	EQ(weft_local_set(&plain, NULL), 0);
-	EQ(weft_local_set(&plain, &x), 0);
-	OK(weft_local_get(&plain) == &x);
-	OK(weft_local_get(&counted) == NULL);
-	EQ(weft_local_set(&counted, &y), 0);
-	OK(weft_local_get(&counted) == &y);
-	EQ(weft_local_set(&plain, &y), 0);
-	OK(weft_local_get(&plain) == &y);
-	EQ(weft_local_set(&counted, NULL), 0);
-	OK(weft_local_get(&counted) == NULL);
-	OK(weft_local_get(&plain) == &y);
-	EQ(weft_local_set(&plain, NULL), 0);
-	OK(weft_local_get(&plain) == NULL);
+	OK(weft_gls_get(&plain) == NULL);
+	EQ(weft_gls_set(&plain, NULL), 0);
+	EQ(weft_gls_set(&plain, &x), 0);
+	OK(weft_gls_get(&plain) == &x);
+	OK(weft_gls_get(&counted) == NULL);
+	EQ(weft_gls_set(&counted, &y), 0);
+	OK(weft_gls_get(&counted) == &y);
+	EQ(weft_gls_set(&plain, &y), 0);
+	OK(weft_gls_get(&plain) == &y);
+	EQ(weft_gls_set(&counted, NULL), 0);
+	OK(weft_gls_get(&counted) == NULL);
+	OK(weft_gls_get(&plain) == &y);
+	EQ(weft_gls_set(&plain, NULL), 0);
+	OK(weft_gls_get(&plain) == NULL);
 	EQ(destroyed, 0);
 }
 
@@ -64,35 +64,35 @@ TEST(outside_of_a_goroutine)
 {
 	int x;
 
-	EQ(weft_local_set(&plain, &x), -EPERM);
-	EQ(weft_local_set(&plain, NULL), -EPERM);
-	OK(weft_local_get(&plain) == NULL);
+	EQ(weft_gls_set(&plain, &x), -EPERM);
+	EQ(weft_gls_set(&plain, NULL), -EPERM);
+	OK(weft_gls_get(&plain) == NULL);
 }
 
 /* Any number of keys, removed in any order, from the ends and the middle. */
 GTEST(many_keys, 1)
 {
 	enum { N = 100 };
-	static weft_local keys[N];
+	static weft_gls keys[N];
 	static int values[N];
 	unsigned seed = 3;
 
 	for (int round = 0; round < 20; round++) {
 		for (int i = 0; i < N; i++)
-			EQ(weft_local_set(&keys[i], &values[i]), 0);
+			EQ(weft_gls_set(&keys[i], &values[i]), 0);
 		for (int k = 0; k < N; k++) {
 			int i = rand_r(&seed) % N;
 
-			EQ(weft_local_set(&keys[i], NULL), 0);
-			OK(weft_local_get(&keys[i]) == NULL);
-			EQ(weft_local_set(&keys[k], &values[k]), 0);
+			EQ(weft_gls_set(&keys[i], NULL), 0);
+			OK(weft_gls_get(&keys[i]) == NULL);
+			EQ(weft_gls_set(&keys[k], &values[k]), 0);
 		}
 		for (int i = 0; i < N; i++) {
-			void *v = weft_local_get(&keys[i]);
+			void *v = weft_gls_get(&keys[i]);
 
 			OK(v == &values[i] || v == NULL);
 		}
-		OK(weft_local_get(&keys[N - 1]) == &values[N - 1]);
+		OK(weft_gls_get(&keys[N - 1]) == &values[N - 1]);
 	}
 }
 
@@ -102,17 +102,17 @@ keep_own(int i, weft_waitgroup *wg)
 	int *mine = malloc(2 * sizeof *mine);
 
 	mine[0] = mine[1] = i;
-	OK(weft_local_get(&plain) == NULL);
-	EQ(weft_local_set(&plain, &mine[0]), 0);
+	OK(weft_gls_get(&plain) == NULL);
+	EQ(weft_gls_set(&plain, &mine[0]), 0);
 	for (int k = 0; k < 20; k++) {
 		weft_yield();
-		OK(weft_local_get(&plain) == &mine[0]);
-		OK(weft_local_get(&counted) == (k ? &mine[1] : NULL));
-		EQ(weft_local_set(&counted, &mine[1]), 0);
+		OK(weft_gls_get(&plain) == &mine[0]);
+		OK(weft_gls_get(&counted) == (k ? &mine[1] : NULL));
+		EQ(weft_gls_set(&counted, &mine[1]), 0);
 	}
 	EQ(mine[0], i);
-	weft_local_set(&plain, NULL);
-	weft_local_set(&counted, NULL);
+	weft_gls_set(&plain, NULL);
+	weft_gls_set(&counted, NULL);
 	free(mine);
 	weft_waitgroup_done(wg);
 }
@@ -126,7 +126,7 @@ GTEST(each_has_its_own, 4)
 		OK(weft_go(keep_own, i, &wg) > 0);
 	weft_waitgroup_wait(&wg);
 	EQ(destroyed, 0);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	EQ(LEAKS(), 0);
 }
@@ -136,24 +136,24 @@ GTEST(each_has_its_own, 4)
 static void
 set_and_return(void *value)
 {
-	EQ(weft_local_set(&plain, value), 0);
-	EQ(weft_local_set(&counted, value), 0);
-	EQ(weft_local_set(&other, value), 0);
+	EQ(weft_gls_set(&plain, value), 0);
+	EQ(weft_gls_set(&counted, value), 0);
+	EQ(weft_gls_set(&other, value), 0);
 }
 
 static void
 set_and_exit(void *value)
 {
 	set_and_return(value);
-	weft_exit();
+	weft_goexit();
 }
 
 static void
 set_and_remove(void *value)
 {
 	set_and_return(value);
-	weft_local_set(&counted, NULL);
-	weft_local_set(&other, NULL);
+	weft_gls_set(&counted, NULL);
+	weft_gls_set(&other, NULL);
 }
 
 /* The last one that was set counts, and only that. */
@@ -162,8 +162,8 @@ set_twice(void *value)
 {
 	int wrong = 0;
 
-	weft_local_set(&counted, &wrong);
-	weft_local_set(&counted, value);
+	weft_gls_set(&counted, &wrong);
+	weft_gls_set(&counted, value);
 }
 
 GTEST(destroyed_once, 1)
@@ -187,22 +187,22 @@ static void
 find_nothing(void *arg)
 {
 	(void)arg;
-	OK(weft_local_get(&counted) == NULL);
-	OK(weft_local_get(&other) == NULL);
+	OK(weft_gls_get(&counted) == NULL);
+	OK(weft_gls_get(&other) == NULL);
 }
 
 GTEST(nothing_is_inherited, 1)
 {
 	int n = 0;
 
-	weft_local_set(&counted, &n);
+	weft_gls_set(&counted, &n);
 	for (int i = 0; i < 500; i++) {
 		run(i % 2 ? set_and_return : set_and_exit, &n);
 		run(find_nothing, NULL);
 	}
 	EQ(n, 1000);
-	OK(weft_local_get(&counted) == &n);
-	weft_local_set(&counted, NULL);
+	OK(weft_gls_get(&counted) == &n);
+	weft_gls_set(&counted, NULL);
 }
 
 /*
@@ -214,7 +214,7 @@ touch(int *n, weft_waitgroup *wg)
 {
 	find_nothing(NULL);
 	weft_waitgroup_done(wg);
-	weft_local_set(&counted, n);
+	weft_gls_set(&counted, n);
 }
 
 GTEST(records_that_travel, 4)
@@ -227,7 +227,7 @@ GTEST(records_that_travel, 4)
 		for (int i = 0; i < n_each; i++)
 			OK(weft_go(touch, &n, &wg) > 0);
 		weft_waitgroup_wait(&wg);
-		while (weft_count() > 1)
+		while (weft_goroutines() > 1)
 			weft_yield();
 		weft_set_procs(round % 4 + 1);
 	}
@@ -257,13 +257,13 @@ is_story(const char *want)
 }
 
 static char letter_d = 'd', letter_v = 'v', letter_w = 'w';
-static weft_local told_last = { tell };
+static weft_gls told_last = { tell };
 
 static void
 defer_and_set(void *arg)
 {
 	(void)arg;
-	weft_local_set(&told_last, &letter_v);
+	weft_gls_set(&told_last, &letter_v);
 	EQ(weft_defer(tell, &letter_d), 0);
 }
 
@@ -271,7 +271,7 @@ defer_and_set(void *arg)
 static void
 set_late(void *arg)
 {
-	weft_local_set(&told_last, arg);
+	weft_gls_set(&told_last, arg);
 	tell(&letter_d);
 }
 
@@ -291,13 +291,13 @@ GTEST(after_deferred_calls, 1)
 
 /* A destroy that defers: that is done too. */
 static void destroy_defers(void *arg) { weft_defer(tell, arg); }
-static weft_local defers = { destroy_defers };
+static weft_gls defers = { destroy_defers };
 
 static void
 set_defers(void *arg)
 {
-	weft_local_set(&defers, arg);
-	weft_local_set(&told_last, &letter_v);
+	weft_gls_set(&defers, arg);
+	weft_gls_set(&told_last, &letter_v);
 }
 
 GTEST(destroy_defers_a_call, 1)
@@ -309,20 +309,20 @@ GTEST(destroy_defers_a_call, 1)
 /* A destroy that sets its own value again is called so often and no more. */
 static int again_n;
 static void destroy_again(void *arg);
-static weft_local again = { destroy_again };
+static weft_gls again = { destroy_again };
 
 static void
 destroy_again(void *arg)
 {
-	OK(weft_local_get(&again) == NULL);
+	OK(weft_gls_get(&again) == NULL);
 	again_n++;
-	EQ(weft_local_set(&again, arg), 0);
+	EQ(weft_gls_set(&again, arg), 0);
 }
 
 static void
 set_again(void *arg)
 {
-	weft_local_set(&again, arg);
+	weft_gls_set(&again, arg);
 }
 
 GTEST(destroy_sets_again, 1)
@@ -336,13 +336,13 @@ GTEST(destroy_sets_again, 1)
 }
 
 /* A destroy that sets another key: that is destroyed in the next round. */
-static void destroy_sets(void *arg) { weft_local_set(&counted, arg); }
-static weft_local sets = { destroy_sets };
+static void destroy_sets(void *arg) { weft_gls_set(&counted, arg); }
+static weft_gls sets = { destroy_sets };
 
 static void
 set_sets(void *arg)
 {
-	weft_local_set(&sets, arg);
+	weft_gls_set(&sets, arg);
 }
 
 GTEST(destroy_sets_another, 1)
@@ -358,10 +358,10 @@ static void
 destroy_exits(void *arg)
 {
 	tell(arg);
-	weft_exit();
+	weft_goexit();
 }
 
-static weft_local exits[3] = {
+static weft_gls exits[3] = {
 	{ destroy_exits }, { destroy_exits }, { destroy_exits }
 };
 
@@ -369,7 +369,7 @@ static void
 set_exits(void *arg)
 {
 	for (int i = 0; i < 3; i++)
-		weft_local_set(&exits[i], arg);
+		weft_gls_set(&exits[i], arg);
 	weft_defer(tell, &letter_d);
 }
 
@@ -389,12 +389,12 @@ destroy_yields(void *arg)
 	count(arg);
 }
 
-static weft_local yields = { destroy_yields };
+static weft_gls yields = { destroy_yields };
 
 static void
 set_yields(int *n, weft_waitgroup *wg)
 {
-	weft_local_set(&yields, n);
+	weft_gls_set(&yields, n);
 	weft_waitgroup_done(wg);
 }
 
@@ -407,7 +407,7 @@ GTEST(destroy_yields_and_moves, 4)
 	for (int i = 0; i < 1000; i++)
 		OK(weft_go(set_yields, &n, &wg) > 0);
 	weft_waitgroup_wait(&wg);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	EQ(n, 1000);
 }
@@ -418,18 +418,18 @@ GTEST(destroy_yields_and_moves, 4)
 static void
 destroy_slowly(void *arg)
 {
-	for (int64_t end = weft_in(20 * WEFT_MS); weft_now() < end; )
+	for (int64_t end = weft_deadline(20 * WEFT_MS); weft_now() < end; )
 		weft_yield();
 	count(arg);
 }
 
-static weft_local slowly = { destroy_slowly };
+static weft_gls slowly = { destroy_slowly };
 
 static int
 main_sets(int argc, char **argv)
 {
 	(void)argc;
-	EQ(weft_local_set(&slowly, argv), 0);
+	EQ(weft_gls_set(&slowly, argv), 0);
 	return 5;
 }
 
@@ -451,16 +451,16 @@ GTEST(no_growth, 2)
 
 	for (long i = 0; i < rounds; i++) {
 		if (i == rounds / 10) {
-			while (weft_count() > 1)
+			while (weft_goroutines() > 1)
 				weft_yield();
 			before = t_resident();
 		}
 		OK(weft_spawn(NULL, set_and_return, &n, 0) > 0);
 		if (i % 100 == 0)
-			while (weft_count() > 1)
+			while (weft_goroutines() > 1)
 				weft_yield();
 	}
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	EQ(n, 2 * rounds);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

@@ -132,7 +132,7 @@ static void
 sleeps(int nr)
 {
 	for (int i = 0; i < 5; i++) {
-		int64_t due = weft_in(nr * 10 * WEFT_US);
+		int64_t due = weft_deadline(nr * 10 * WEFT_US);
 
 		weft_sleep_until(due);
 		OK(weft_now() >= due);

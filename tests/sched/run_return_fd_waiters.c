@@ -45,7 +45,7 @@ polls(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
-	weft_poll(&p, 1, weft_in(3600 * WEFT_SECOND));
+	weft_poll(&p, 1, weft_deadline(3600 * WEFT_SECOND));
 	OK(!"woken");
 }
 
@@ -66,7 +66,7 @@ main_that_leaves(int argc, char **argv)
 		unix_pair(pair[i]);
 	listener = plain_listen(1, 4);
 	weft_go(reads, pair[0][0]);
-	EQ(weft_set_read_deadline(pair[1][0], weft_in(3600 * WEFT_SECOND)), 0);
+	EQ(weft_set_read_deadline(pair[1][0], weft_deadline(3600 * WEFT_SECOND)), 0);
 	weft_go(reads, pair[1][0]);
 	weft_go(writes, pair[2][0]);
 	weft_go(accepts, listener);
@@ -107,7 +107,7 @@ use_with_weft(void)
 	EQ(weft_write(pair[7][1], "7", 1), 1);
 	EQ(weft_read(pair[7][0], &c, 1), 1);
 	EQ(c, '7');
-	EQ(weft_set_read_deadline(pair[7][0], weft_in(WEFT_MS)), 0);
+	EQ(weft_set_read_deadline(pair[7][0], weft_deadline(WEFT_MS)), 0);
 	EQ(weft_read(pair[7][0], &c, 1), -ETIMEDOUT);
 	EQ(weft_close(pair[7][0]), 0);
 	EQ(weft_read(pair[7][0], &c, 1), -EBADF);

@@ -135,7 +135,7 @@ GTEST(nothing_lost, 4)
 	weft_waitgroup_wait(&all);
 	EQ(work, 11L * n);
 	OK(weft_set_procs(1) > 0);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 }
 

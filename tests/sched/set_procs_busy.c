@@ -60,7 +60,7 @@ release(int n)
 
 	bump(&stop);
 	EQ(write(fd[1], text, (size_t)n), n);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_sleep(WEFT_MS);
 }
 

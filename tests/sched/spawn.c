@@ -94,11 +94,11 @@ GTEST(size_zero_passes_the_pointer, 1)
 GTEST(too_big, 1)
 {
 	static char big[WEFT_ARG_BYTES + 1];
-	int64_t before = weft_count();
+	int64_t before = weft_goroutines();
 
 	EQ(weft_spawn(NULL, look, big, sizeof big), -E2BIG);
 	EQ(weft_spawn(NULL, look, big, SIZE_MAX), -E2BIG);
-	EQ(weft_count(), before);
+	EQ(weft_goroutines(), before);
 }
 
 static void

@@ -34,7 +34,7 @@ GTEST(yielding_does_not_starve_them, 2)
 		weft_go(hog, 3);
 		while (__atomic_load_n(&done, __ATOMIC_RELAXED) < 3)
 			weft_yield();
-		while (weft_count() > 1)
+		while (weft_goroutines() > 1)
 			weft_yield();
 	}
 }
@@ -67,7 +67,7 @@ GTEST(nor_do_two, 2)
 			sched_yield();
 		weft_go(yield_until_done);
 		yield_until_done();
-		while (weft_count() > 1)
+		while (weft_goroutines() > 1)
 			weft_yield();
 	}
 }
@@ -126,11 +126,11 @@ GTEST(nobody_is_lost_or_run_twice, 4)
 		while (__atomic_load_n(&runs[i], __ATOMIC_RELAXED) == 0)
 			weft_yield();
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
-	while (weft_count() > 1 ||
+	while (weft_goroutines() > 1 ||
 	    __atomic_load_n(&eaten, __ATOMIC_RELAXED) == 0)
 		weft_yield();
 	pthread_join(t, NULL);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	EQ(eaten, fed);
 }

@@ -103,7 +103,7 @@ waits(struct hall *h, int form)
 	if (form == 0)
 		r = weft_chan_recv(h->c, &v);
 	else if (form == 1)
-		r = weft_chan_recv_until(h->c, &v, weft_in(WEFT_SECOND * 50));
+		r = weft_chan_recv_until(h->c, &v, weft_deadline(WEFT_SECOND * 50));
 	else if (form == 2)
 		r = weft_select(&k, 1) == 0 ? k.ok : -2;
 	EQ(r, 0);

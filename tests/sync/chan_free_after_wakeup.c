@@ -25,7 +25,7 @@ static int began, ended, value;
 __attribute__((constructor)) static void
 set_limit(void)
 {
-	t_max_loose = -1;
+	t_max_detached = -1;
 }
 
 /* A new block of each size, so also the one that was freed last. */
@@ -69,7 +69,7 @@ make_cases(weft_case *k, enum how how, bool send, int *v)
 static int
 select_it(enum how how, bool send, int *v)
 {
-	int64_t when = weft_in(30 * WEFT_SECOND);
+	int64_t when = weft_deadline(30 * WEFT_SECOND);
 	weft_case k[4];
 	int n = make_cases(k, how, send, v), i;
 
@@ -86,7 +86,7 @@ select_it(enum how how, bool send, int *v)
 static void
 waits(enum how how, bool send, int expected)
 {
-	int64_t when = weft_in(30 * WEFT_SECOND);
+	int64_t when = weft_deadline(30 * WEFT_SECOND);
 	int v = send ? 42 : 7, r;
 
 	began = 1;

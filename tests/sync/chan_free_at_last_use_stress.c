@@ -66,7 +66,7 @@ give(weft_chan *c, enum giver how, int64_t value)
 			weft_yield();
 		break;
 	case UNTIL:
-		EQ(weft_chan_send_until(c, &value, weft_in(WEFT_SECOND * 50)),
+		EQ(weft_chan_send_until(c, &value, weft_deadline(WEFT_SECOND * 50)),
 		    1);
 		break;
 	case CHOOSES:
@@ -80,7 +80,7 @@ give(weft_chan *c, enum giver how, int64_t value)
 		EQ(weft_select_ordered(k + 1, 1), 0);
 		break;
 	case CHOOSES_UNTIL:
-		EQ(weft_select_until(k, 4, weft_in(WEFT_SECOND * 50)), 1);
+		EQ(weft_select_until(k, 4, weft_deadline(WEFT_SECOND * 50)), 1);
 		break;
 	case CLOSES:
 		weft_chan_close(c);
@@ -109,7 +109,7 @@ take(weft_chan *c, enum taker how)
 		OK(r == 0 || r == 1);
 		break;
 	case WAITS:
-		r = weft_chan_recv_until(c, &v, weft_in(WEFT_SECOND * 50));
+		r = weft_chan_recv_until(c, &v, weft_deadline(WEFT_SECOND * 50));
 		OK(r == 0 || r == 1);
 		break;
 	case SELECTS:
@@ -200,7 +200,7 @@ takers_free(enum giver giver)
 			for (long i = 1; i <= n; i++)
 				if (can_meet(giver, taker, cap))
 					taken(giver, taker, cap, i, false);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 }
 
@@ -273,7 +273,7 @@ goroutines_free(enum giver giver)
 			check_next(cap);
 			weft_chan_recv(ended, NULL);
 		}
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	weft_chan_release(ended);
 }
@@ -322,7 +322,7 @@ givers_free(enum giver giver)
 			check_next(0);
 			weft_chan_recv(ended, NULL);
 		}
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	weft_chan_release(ended);
 }

@@ -159,7 +159,7 @@ DIES(closed_under_main, 1, TEXT)
 static void
 send_until_later(void)
 {
-	weft_chan_send_until(c, &v, weft_in(WEFT_SECOND * 3600));
+	weft_chan_send_until(c, &v, weft_deadline(WEFT_SECOND * 3600));
 }
 
 DIES(close_under_sender_with_limit, 1, TEXT)
@@ -191,7 +191,7 @@ select_ordered_send(void)
 {
 	weft_case k[] = { WEFT_RECV(NULL, NULL), WEFT_SEND(c, &v) };
 
-	weft_select_ordered_until(k, 2, weft_in(WEFT_SECOND * 3600));
+	weft_select_ordered_until(k, 2, weft_deadline(WEFT_SECOND * 3600));
 }
 
 DIES(close_under_select_with_limit, 1, TEXT)
@@ -239,7 +239,7 @@ DIES(close_twice_at_once, 4, "close of a closed channel")
 		c = weft_chan_make(sizeof(int), 0);
 		weft_go(close_it);
 		weft_go(close_it);
-		while (weft_count() > 1)
+		while (weft_goroutines() > 1)
 			weft_yield();
 	}
 }

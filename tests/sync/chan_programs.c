@@ -64,7 +64,7 @@ chain_sieve(size_t cap)
 		OK(weft_go(filter, c[i], c[i + 1], stop, prime) > 0);
 	}
 	weft_chan_close(stop);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	for (int i = 0; i <= PRIMES; i++)
 		weft_chan_release(c[i]);
@@ -125,7 +125,7 @@ multiples_sieve(size_t cap)
 		h.n++;
 	}
 	weft_chan_close(stop);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	for (int i = 0; i < PRIMES; i++)
 		weft_chan_release(h.from[i]);
@@ -157,7 +157,7 @@ daisy_chain(int n)
 		OK(weft_go(add_one, c[i], c[i + 1]) > 0);
 	weft_send(c[n], 1);
 	EQ(weft_recv(c[0], int), 1 + n);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	for (int i = 0; i <= n; i++)
 		weft_chan_release(c[i]);
@@ -202,7 +202,7 @@ ring(size_t cap, int laps)
 	for (int i = 1; i < N; i++)
 		dropped += weft_recv(end, int);
 	EQ(dropped, 0);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	for (int i = 0; i < N; i++)
 		weft_chan_release(c[i]);
@@ -242,7 +242,7 @@ tree(int depth)
 
 	OK(weft_go(tree_sum, c, depth, INT64_C(0)) > 0);
 	EQ(weft_recv(c, int64_t), n * (n - 1) / 2);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	weft_chan_release(c);
 }
@@ -282,7 +282,7 @@ GTEST(two_walks_in_step, 2)
 	}
 	OK(!weft_recv_ok(a, &n));
 	OK(!weft_recv_ok(b, &n));
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	weft_chan_release(a);
 	weft_chan_release(b);
@@ -398,7 +398,7 @@ one_after_another(void)
 	weft_send(c[0], 0);
 	EQ(weft_recv(c[100], int), 100);
 	EQ(turn, 100);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	for (int i = 0; i <= 100; i++)
 		weft_chan_release(c[i]);
@@ -503,7 +503,7 @@ pool(size_t in, size_t out)
 	}
 	EQ(count, n);
 	EQ(sum, n * (n + 1) / 2);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	weft_chan_release(p.in);
 	weft_chan_release(p.out);

@@ -106,7 +106,7 @@ conversation(int askers)
 		OK(weft_go(asker, i * (int64_t)each, each, &ended) > 0);
 	weft_waitgroup_wait(&ended);
 	/* nobody is left behind, whoever was cancelled */
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 }
 
@@ -141,7 +141,7 @@ races(void)
 {
 	for (long i = t_scale(8000); i > 0; i--)
 		race_of_answers(i);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 }
 

@@ -159,7 +159,7 @@ GTEST(memory_comes_back_from_afar, 2)
 				weft_go(weft_chan_release, made);
 			}
 	}
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	check_growth(before, 16 << 20);
 	while (weft_chan_try_recv(c[0], &c[1]) == 1)

@@ -102,7 +102,7 @@ enum form {
 static char
 do_select(enum form f, weft_case *k, bool recv)
 {
-	int64_t late = weft_in(WEFT_SECOND * 3600);
+	int64_t late = weft_deadline(WEFT_SECOND * 3600);
 
 	k[1] = f == DEFAULT || f == DEFAULT_ORDERED ? WEFT_DEFAULT :
 	    WEFT_RECV(NULL, NULL);

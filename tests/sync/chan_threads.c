@@ -163,7 +163,7 @@ until_sender(struct actor *a)
 		int r;
 
 		while ((r = weft_chan_send_until(a->c, &i,
-		    weft_in((i % 3 + 1) * 20 * WEFT_US))) == -ETIMEDOUT)
+		    weft_deadline((i % 3 + 1) * 20 * WEFT_US))) == -ETIMEDOUT)
 			;
 		EQ(r, 1);
 		a->sum += i;
@@ -178,7 +178,7 @@ until_receiver(struct actor *a)
 	int r;
 
 	while ((r = weft_chan_recv_until(a->c, &v,
-	    weft_in((a->count % 3 + 1) * 20 * WEFT_US))) != 0) {
+	    weft_deadline((a->count % 3 + 1) * 20 * WEFT_US))) != 0) {
 		OK(r == 1 || r == -ETIMEDOUT);
 		if (r == 1) {
 			a->sum += v;
@@ -280,7 +280,7 @@ crowds(bool goroutines)
 	for (size_t cap = 0; cap < 6; cap++)
 		crowd(goroutines, cap, MOST, t_scale(200));
 	/* nobody is left behind */
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 }
 

@@ -66,7 +66,7 @@ try(void *n)
 __attribute__((constructor)) static void
 set_limit(void)
 {
-	t_max_loose = -1;
+	t_max_detached = -1;
 }
 
 /* On one processor: when all have begun all are waiting. */

@@ -135,7 +135,7 @@ never_alone(size_t cap, bool receive, enum how how)
 	OK(weft_go(looker, &w) > 0);
 	weft_waitgroup_wait(&w.ended);
 	EQ(w.failed, 0);
-	while (weft_count() > 1) {
+	while (weft_goroutines() > 1) {
 		if (receive)
 			takes(w.c, TRY);
 		else

@@ -77,13 +77,13 @@ TEST(in_the_past_without_a_runtime)
 static void
 check_limits(weft_chan *empty, weft_chan *full, int64_t ns)
 {
-	int64_t when = weft_in(ns);
+	int64_t when = weft_deadline(ns);
 	int v = 7;
 
 	EQ(weft_chan_recv_until(empty, &v, when), -ETIMEDOUT);
 	OK(weft_now() >= when);
 	EQ(v, 7);
-	when = weft_in(ns);
+	when = weft_deadline(ns);
 	EQ(weft_chan_send_until(full, &v, when), -ETIMEDOUT);
 	OK(weft_now() >= when);
 	/* nobody is in their queues any more */
@@ -141,7 +141,7 @@ TEST(never_early_without_a_runtime)
 static void
 sleeper(weft_chan *c, int64_t ns, weft_waitgroup *ended)
 {
-	int64_t when = weft_in(ns);
+	int64_t when = weft_deadline(ns);
 
 	EQ(weft_chan_recv_until(c, NULL, when), -ETIMEDOUT);
 	OK(weft_now() >= when);
@@ -237,20 +237,20 @@ GTEST(woken_in_time, 1)
 {
 	in_time(WEFT_NEVER);
 	in_time(WEFT_NEVER - 1);
-	in_time(weft_in(WEFT_SECOND * 3600));
+	in_time(weft_deadline(WEFT_SECOND * 3600));
 }
 
 GTEST(woken_in_time_on_4, 4)
 {
 	in_time(WEFT_NEVER);
-	in_time(weft_in(WEFT_SECOND * 3600));
+	in_time(weft_deadline(WEFT_SECOND * 3600));
 }
 
 GTEST(closed_in_time, 1)
 {
 	struct party p = {
 		.c = weft_chan_make(sizeof(int), 0), .value = 3,
-		.when = weft_in(WEFT_SECOND * 3600)
+		.when = weft_deadline(WEFT_SECOND * 3600)
 	};
 
 	start(receives, &p);
@@ -276,7 +276,7 @@ leave_queue(void (*fn)(struct party *), bool sender)
 		p[i].c = c;
 		p[i].value = i;
 		/* first, last and some in the middle */
-		p[i].when = i % 4 ? WEFT_NEVER : weft_in(2 * WEFT_MS);
+		p[i].when = i % 4 ? WEFT_NEVER : weft_deadline(2 * WEFT_MS);
 		OK(weft_go(fn, &p[i]) > 0);
 		until_up(&p[i].started);
 	}
@@ -314,9 +314,9 @@ GTEST(is_no_deadlock, 1)
 {
 	struct party p = { .c = weft_chan_make(4, 0), .when = WEFT_NEVER };
 
-	EQ(weft_chan_recv_until(NULL, NULL, weft_in(WEFT_MS)), -ETIMEDOUT);
+	EQ(weft_chan_recv_until(NULL, NULL, weft_deadline(WEFT_MS)), -ETIMEDOUT);
 	start(receives, &p);
-	EQ(weft_chan_send_until(NULL, NULL, weft_in(WEFT_MS)), -ETIMEDOUT);
+	EQ(weft_chan_send_until(NULL, NULL, weft_deadline(WEFT_MS)), -ETIMEDOUT);
 	weft_chan_send(p.c, NULL);
 	until_up(&p.ended);
 	weft_chan_release(p.c);

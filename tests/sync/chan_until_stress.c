@@ -34,7 +34,7 @@ roll(uint32_t *seed)
 static int64_t
 soon(uint32_t *seed)
 {
-	return weft_in((int64_t)(roll(seed) % 6) * 3 * WEFT_US -
+	return weft_deadline((int64_t)(roll(seed) % 6) * 3 * WEFT_US -
 	    (int64_t)(roll(seed) % 2) * WEFT_US);
 }
 
@@ -252,7 +252,7 @@ duels(size_t cap)
 	for (long i = 0; i < n; i++) {
 		struct duel d = {
 			.c = weft_chan_make(sizeof(int64_t), cap),
-			.when = weft_in(5 * WEFT_US), .form = (int)i % 2
+			.when = weft_deadline(5 * WEFT_US), .form = (int)i % 2
 		};
 		int64_t v = i + 1, late = d.when + (i % 7 - 3) * WEFT_US;
 		int sent;

@@ -250,7 +250,7 @@ no_signal_is_stolen(void)
 		weft_waitgroup_add(&g.wg, 1);
 		OK(weft_go(broadcast_when_open, &g) > 0);
 		weft_cond_signal(&g.c);
-		EQ(weft_chan_recv_until(woken, &x, weft_in(10 * WEFT_SECOND)),
+		EQ(weft_chan_recv_until(woken, &x, weft_deadline(10 * WEFT_SECOND)),
 		    1);
 		weft_mutex_lock(&g.m);
 		g.open = true;
@@ -298,8 +298,8 @@ consume(struct queue *q)
 				weft_cond_wait(&q->not_empty, &q->m);
 			else
 				weft_cond_wait_until(&q->not_empty, &q->m,
-				    i % 4 ? weft_in(WEFT_SECOND) :
-				    weft_in(20 * WEFT_US));
+				    i % 4 ? weft_deadline(WEFT_SECOND) :
+				    weft_deadline(20 * WEFT_US));
 		OK(q->n > 0);
 		q->n--;
 		q->sum++;
@@ -360,7 +360,7 @@ until_returns_with_the_mutex(void)
 	OK(!weft_mutex_try_lock(&m));
 	EQ(weft_cond_wait_until(&c, &m, weft_now()), -ETIMEDOUT);
 	OK(!weft_mutex_try_lock(&m));
-	when = weft_in(2 * WEFT_MS);
+	when = weft_deadline(2 * WEFT_MS);
 	EQ(weft_cond_wait_until(&c, &m, when), -ETIMEDOUT);
 	OK(weft_now() >= when);
 	OK(!weft_mutex_try_lock(&m));
@@ -404,10 +404,10 @@ late_ones_take_no_signal(void)
 
 	weft_mutex_lock(&g.m);
 	for (int i = 0; i < 10; i++)
-		EQ(weft_cond_wait_until(&g.c, &g.m, weft_in(10 * WEFT_US)),
+		EQ(weft_cond_wait_until(&g.c, &g.m, weft_deadline(10 * WEFT_US)),
 		    -ETIMEDOUT);
 	weft_waitgroup_add(&g.wg, 2);
-	OK(weft_go(wait_long, &g, weft_in(50 * WEFT_SECOND)) > 0);
+	OK(weft_go(wait_long, &g, weft_deadline(50 * WEFT_SECOND)) > 0);
 	OK(weft_go(wait_long, &g, WEFT_NEVER) > 0);
 	await(&g, &g.waiting, 2);
 	weft_cond_signal(&g.c);

@@ -44,10 +44,10 @@ is_over(weft_context *ctx, int error, int cause)
 static void
 on_goroutine(void (*fn)(void))
 {
-	int64_t before = weft_count();
+	int64_t before = weft_goroutines();
 
 	OK(weft_go(fn) > 0);
-	while (weft_count() > before)
+	while (weft_goroutines() > before)
 		weft_yield();
 }
 
@@ -272,7 +272,7 @@ make_and_release(weft_context *top, long n)
 {
 	for (long i = 0; i < n; i++) {
 		weft_context *c = i % 2 ? weft_context_make(top) :
-		    weft_context_make_until(top, weft_in(WEFT_SECOND * 3600));
+		    weft_context_make_until(top, weft_deadline(WEFT_SECOND * 3600));
 
 		weft_context_release(c);
 	}
@@ -292,7 +292,7 @@ GTEST(a_million_released, 1)
 	(void)before;			/* what was freed is kept for a while */
 #endif
 	is_live(top);
-	EQ(weft_count(), 1);
+	EQ(weft_goroutines(), 1);
 	weft_context_release(top);
 	EQ(LEAKS(), 0);
 }
@@ -382,7 +382,7 @@ GTEST(one_case_of_several, 2)
 	EQ(weft_select_ordered(cases, 4), 2);
 	weft_chan_release(a);
 	weft_chan_release(b);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	weft_context_release(ctx);
 }

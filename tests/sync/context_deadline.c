@@ -30,7 +30,7 @@ wait_done(weft_context *ctx)
 
 GTEST(fires_and_not_early, 2)
 {
-	int64_t when = weft_in(20 * WEFT_MS);
+	int64_t when = weft_deadline(20 * WEFT_MS);
 	weft_context *ctx = weft_context_make_until(NULL, when);
 
 	EQ(weft_context_deadline(ctx), when);
@@ -44,7 +44,7 @@ GTEST(fires_and_not_early, 2)
 	EQ(weft_context_error(ctx), -ETIMEDOUT);
 	EQ(weft_context_cause(ctx), -ETIMEDOUT);
 	weft_context_release(ctx);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	EQ(LEAKS(), 0);
 }
@@ -91,10 +91,10 @@ GTEST(never, 1)
 /* The parent's is earlier: the child has no time of its own. */
 GTEST(the_parents_is_earlier, 2)
 {
-	int64_t when = weft_in(10 * WEFT_MS);
+	int64_t when = weft_deadline(10 * WEFT_MS);
 	weft_context *ctx = weft_context_make_until(NULL, when);
 	weft_context *child =
-	    weft_context_make_until(ctx, weft_in(HOUR * WEFT_SECOND));
+	    weft_context_make_until(ctx, weft_deadline(HOUR * WEFT_SECOND));
 	weft_context *leaf = weft_context_make(child);
 
 	EQ(weft_context_deadline(child), when);
@@ -110,8 +110,8 @@ GTEST(the_parents_is_earlier, 2)
 
 GTEST(the_childs_is_earlier, 2)
 {
-	int64_t late = weft_in(HOUR * WEFT_SECOND);
-	int64_t when = weft_in(10 * WEFT_MS);
+	int64_t late = weft_deadline(HOUR * WEFT_SECOND);
+	int64_t when = weft_deadline(10 * WEFT_MS);
 	weft_context *ctx = weft_context_make_until(NULL, late);
 	weft_context *child = weft_context_make_until(ctx, when);
 
@@ -124,7 +124,7 @@ GTEST(the_childs_is_earlier, 2)
 	OK(!is_done(ctx));
 	weft_context_release(ctx);
 	weft_context_release(child);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	EQ(LEAKS(), 0);
 }
@@ -136,13 +136,13 @@ GTEST(not_after_a_cancel, 2)
 	weft_context *c[N], *last;
 
 	for (int i = 0; i < N; i++) {
-		c[i] = weft_context_make_until(NULL, weft_in(20 * WEFT_MS));
+		c[i] = weft_context_make_until(NULL, weft_deadline(20 * WEFT_MS));
 		if (i % 2)
 			weft_context_cancel(c[i], 3);
 		else
 			weft_context_release(c[i]);
 	}
-	last = weft_context_make_until(NULL, weft_in(40 * WEFT_MS));
+	last = weft_context_make_until(NULL, weft_deadline(40 * WEFT_MS));
 	wait_done(last);
 	for (int i = 1; i < N; i += 2) {
 		int cause = weft_context_cause(c[i]);
@@ -154,7 +154,7 @@ GTEST(not_after_a_cancel, 2)
 		weft_context_release(c[i]);
 	}
 	weft_context_release(last);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	EQ(LEAKS(), 0);
 }
@@ -163,7 +163,7 @@ GTEST(not_after_a_cancel, 2)
 static void
 short_lived(int us, weft_waitgroup *wg)
 {
-	int64_t when = weft_in(us * WEFT_US);
+	int64_t when = weft_deadline(us * WEFT_US);
 	weft_context *ctx = weft_context_make_until(NULL, when);
 	weft_context *child = weft_context_make(ctx);
 	weft_chan *done = weft_chan_retain(weft_context_done(child));
@@ -197,7 +197,7 @@ GTEST(released_as_it_fires, 4)
 			weft_waitgroup_wait(&wg);
 	}
 	weft_waitgroup_wait(&wg);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	EQ(LEAKS(), 0);
 }
@@ -206,7 +206,7 @@ GTEST(released_as_it_fires, 4)
 static void *
 plainly(void *out)
 {
-	int64_t when = weft_in(10 * WEFT_MS);
+	int64_t when = weft_deadline(10 * WEFT_MS);
 	weft_context *ctx = weft_context_make_until(NULL, when);
 
 	wait_done(ctx);

@@ -29,7 +29,7 @@ __attribute__((constructor)) static void
 no_preemption(void)
 {
 	setenv("WEFT_PREEMPT_SIGNAL", "-1", 1);
-	setenv("WEFT_MAX_LOOSE", "-1", 1);
+	setenv("WEFT_MAX_DETACHED", "-1", 1);
 }
 
 /* Takes all records there are: of the one P, and of those who have none. */
@@ -69,14 +69,14 @@ is_cancelled(weft_context *ctx)
 static weft_context *
 make_overdue(void)
 {
-	int64_t when = weft_in(500 * WEFT_MS);
+	int64_t when = weft_deadline(500 * WEFT_MS);
 	weft_context *ctx = weft_context_make_until(NULL, when);
 
 	refuse();
 	OK(weft_now() < when);	/* else it may have had its goroutine */
 	pass(when + 5 * WEFT_MS);
 	OK(!is_cancelled(ctx));
-	EQ(weft_count(), 1);
+	EQ(weft_goroutines(), 1);
 	return ctx;
 }
 
@@ -89,7 +89,7 @@ GTEST(it_comes_later, 1)
 		weft_yield();
 	EQ(weft_context_error(ctx), -ETIMEDOUT);
 	weft_context_release(ctx);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	EQ(LEAKS(), 0);
 }
@@ -106,8 +106,8 @@ GTEST(it_is_cancelled_before, 1)
 	EQ(a_load_relaxed(&done->refs), 1);	/* the context is gone */
 	weft_chan_release(done);
 	allow();
-	pass(weft_in(5 * WEFT_MS));
-	EQ(weft_count(), 1);
+	pass(weft_deadline(5 * WEFT_MS));
+	EQ(weft_goroutines(), 1);
 }
 
 GTEST(it_is_released_before, 1)
@@ -116,11 +116,11 @@ GTEST(it_is_released_before, 1)
 	weft_chan *done = weft_chan_retain(weft_context_done(ctx));
 
 	weft_context_release(ctx);
-	pass(weft_in(5 * WEFT_MS));
+	pass(weft_deadline(5 * WEFT_MS));
 	allow();
 	weft_chan_recv(done, NULL);
 	weft_chan_release(done);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	EQ(LEAKS(), 0);
 }

@@ -72,7 +72,7 @@ allow(long n)
 }
 
 static weft_context *top;
-static weft_local key;
+static weft_gls key;
 static weft_group group;
 static int value;
 
@@ -89,7 +89,7 @@ plain(void)
 static int
 timed(void)
 {
-	weft_context *c = weft_context_make_until(top, weft_in(WEFT_SECOND));
+	weft_context *c = weft_context_make_until(top, weft_deadline(WEFT_SECOND));
 
 	weft_context_release(c);
 	return c ? 0 : -ENOMEM;
@@ -118,9 +118,9 @@ static int result;
 static void
 set(weft_waitgroup *wg)
 {
-	OK(weft_local_get(&key) == NULL);
-	result = weft_local_set(&key, &value);
-	OK(weft_local_get(&key) == (result ? NULL : &value));
+	OK(weft_gls_get(&key) == NULL);
+	result = weft_gls_set(&key, &value);
+	OK(weft_gls_get(&key) == (result ? NULL : &value));
 	weft_waitgroup_done(wg);
 }
 
@@ -132,7 +132,7 @@ local(void)
 	weft_waitgroup_add(&wg, 1);
 	weft_go(set, &wg);
 	weft_waitgroup_wait(&wg);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	return result;
 }

@@ -40,7 +40,7 @@ DIES(released_too_often, 1, "context: released more often than retained")
 /* Their timers are stopped: nothing is left to wait for. */
 DIES(no_timer_after_a_cancel, 1, "all goroutines are asleep")
 {
-	int64_t when = weft_in(3600 * WEFT_SECOND);
+	int64_t when = weft_deadline(3600 * WEFT_SECOND);
 	weft_context *ctx = weft_context_make_until(NULL, when);
 	weft_context *parent = weft_context_make(NULL);
 	weft_context *child = weft_context_make_until(parent, when);
@@ -118,5 +118,5 @@ DIES(waits_for_itself, 2, "[waiting: group]")
 
 DIES(local_without_a_key, 1, "local: null key")
 {
-	weft_local_set(NULL, &g);
+	weft_gls_set(NULL, &g);
 }

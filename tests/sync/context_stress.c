@@ -72,9 +72,9 @@ make(weft_context *parent, unsigned *seed)
 		return weft_context_make_value(parent, seed, NULL);
 	case 1:
 		return weft_context_make_until(parent,
-		    weft_in(rand_r(seed) % 2000 * WEFT_US));
+		    weft_deadline(rand_r(seed) % 2000 * WEFT_US));
 	case 2:
-		return weft_context_make_until(parent, weft_in(WEFT_SECOND));
+		return weft_context_make_until(parent, weft_deadline(WEFT_SECOND));
 	}
 	return weft_context_make(parent);
 }
@@ -131,7 +131,7 @@ wait_for_some(unsigned seed, weft_waitgroup *wg)
 		weft_context *a = borrow(&seed), *b = borrow(&seed);
 		weft_case cases[] = { WEFT_RECV(weft_context_done(a), NULL),
 		    WEFT_RECV(weft_context_done(b), NULL) };
-		int i = weft_select_until(cases, 2, weft_in(WEFT_MS));
+		int i = weft_select_until(cases, 2, weft_deadline(WEFT_MS));
 
 		if (i >= 0)
 			OK(weft_context_error(i ? b : a) != 0);
@@ -185,7 +185,7 @@ storm(void)
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(t[i], NULL);
 	clear();
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	EQ(LEAKS(), 0);
 }
@@ -243,7 +243,7 @@ GTEST(released_while_expiring, 2)
 	unsigned seed = 5;
 
 	while (t_more(0.5)) {
-		int64_t when = weft_in((20 + rand_r(&seed) % 50) * WEFT_US);
+		int64_t when = weft_deadline((20 + rand_r(&seed) % 50) * WEFT_US);
 		int64_t end = when - 5000 + rand_r(&seed) % 40000;
 		weft_context *ctx = weft_context_make_until(NULL, when);
 
@@ -253,7 +253,7 @@ GTEST(released_while_expiring, 2)
 		if (rand_r(&seed) % 16 == 0)
 			weft_yield();
 	}
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	EQ(LEAKS(), 0);
 }
@@ -340,7 +340,7 @@ acquire_once(unsigned *seed)
 {
 	weft_context *top = weft_context_make(NULL);
 	weft_context *ctx = rand_r(seed) % 2 ? weft_context_make(top) :
-	    weft_context_make_until(top, weft_in(rand_r(seed) % 100000));
+	    weft_context_make_until(top, weft_deadline(rand_r(seed) % 100000));
 	weft_group g = {0};
 	int err;
 
@@ -394,7 +394,7 @@ GTEST(waits_with_contexts, 4)
 	OK(got > 0 && given_up > 0);
 	OK(weft_sem_try_acquire(&sem, UNITS));
 	OK(!weft_sem_try_acquire(&sem, 1));
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	EQ(LEAKS(), 0);
 }
@@ -432,7 +432,7 @@ GTEST(trees_of_groups, 4)
 		r = weft_group_wait(&g);
 		OK(r == 0 || r == -EIO);
 	}
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	EQ(LEAKS(), 0);
 }

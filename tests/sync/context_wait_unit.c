@@ -98,7 +98,7 @@ sit_and_count(struct seat *q, weft_context *ctx)
 static void
 others_end(void)
 {
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 }
 

@@ -27,7 +27,7 @@ hear(struct news *n, int how)
 		weft_event_wait(&n->e);
 		break;
 	case 1:
-		EQ(weft_event_wait_until(&n->e, weft_in(50 * WEFT_SECOND)), 0);
+		EQ(weft_event_wait_until(&n->e, weft_deadline(50 * WEFT_SECOND)), 0);
 		break;
 	case 2:
 		EQ(weft_event_wait_context(&n->e, n->ctx), 0);
@@ -86,7 +86,7 @@ TEST(without_a_runtime)
 	weft_waitgroup_add(&n.ended, 4 * THREADS);
 	for (int i = 0; i < THREADS; i++)
 		EQ(pthread_create(&t[i], NULL, hear_plainly, &n), 0);
-	EQ(weft_event_wait_until(&n.e, weft_in(WEFT_MS)), -ETIMEDOUT);
+	EQ(weft_event_wait_until(&n.e, weft_deadline(WEFT_MS)), -ETIMEDOUT);
 	n.value = 1;
 	weft_event_set(&n.e);
 	for (int i = 0; i < THREADS; i++)
@@ -118,7 +118,7 @@ static void
 until_is_never_early(void)
 {
 	weft_event e = {0};
-	int64_t when = weft_in(2 * WEFT_MS);
+	int64_t when = weft_deadline(2 * WEFT_MS);
 
 	EQ(weft_event_wait_until(&e, 0), -ETIMEDOUT);
 	EQ(weft_event_wait_until(&e, when), -ETIMEDOUT);
@@ -188,7 +188,7 @@ ON_ALL(cancelled)
 static void
 deadline_of_a_context(void)
 {
-	int64_t when = weft_in(2 * WEFT_MS);
+	int64_t when = weft_deadline(2 * WEFT_MS);
 	weft_context *ctx = weft_context_make_until(NULL, when);
 	weft_event e = {0};
 
@@ -235,7 +235,7 @@ lead(struct lamp *l)
 		l->value++;
 		weft_event_set(&l->on);
 		while (weft_event_wait_until(&l->off, i % 8 ? WEFT_NEVER :
-		    weft_in(20 * WEFT_US)) != 0)
+		    weft_deadline(20 * WEFT_US)) != 0)
 			weft_yield();
 		weft_event_reset(&l->off);
 	}
@@ -282,7 +282,7 @@ freed_when_known(void)
 		else if (r % 3 == 1)
 			weft_event_wait(e);
 		else
-			while (weft_event_wait_until(e, weft_in(WEFT_US)) < 0)
+			while (weft_event_wait_until(e, weft_deadline(WEFT_US)) < 0)
 				weft_yield();
 		free(e);
 	}

@@ -330,7 +330,7 @@ GTEST(try_does_not_wait, 1)
 	EQ(weft_group_try_go(&g, wait_then, c), -EAGAIN);
 	EQ(weft_group_try_go(&g, wait_then, c), -EAGAIN);
 	weft_chan_send(c, NULL);
-	while (weft_count() > 2)
+	while (weft_goroutines() > 2)
 		weft_yield();
 	EQ(weft_group_try_go(&g, wait_then, c), 0);
 	EQ(weft_group_try_go(&g, wait_then, c), -EAGAIN);
@@ -376,7 +376,7 @@ static int
 exits(void *arg)
 {
 	(void)arg;
-	weft_exit();
+	weft_goexit();
 }
 
 GTEST(exit_is_an_end_without_error, 1)
@@ -399,15 +399,15 @@ late(void *arg)
 	__atomic_add_fetch((int *)arg, 1, __ATOMIC_RELAXED);
 }
 
-static weft_local key = { late };
+static weft_gls key = { late };
 
 static int
 leaves_things(void *arg)
 {
 	EQ(weft_defer(late, arg), 0);
-	EQ(weft_local_set(&key, arg), 0);
+	EQ(weft_gls_set(&key, arg), 0);
 	if (weft_self_id() % 2)
-		weft_exit();
+		weft_goexit();
 	return 0;
 }
 

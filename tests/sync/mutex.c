@@ -175,7 +175,7 @@ GTEST(first_come_first_served, 1)
 static void
 let_starve(void)
 {
-	int64_t end = weft_in(2 * WEFT_MS);
+	int64_t end = weft_deadline(2 * WEFT_MS);
 
 	while (weft_now() < end)
 		;

@@ -175,7 +175,7 @@ GTEST(one_within_another, 1)
 
 /* ---- a function that does not return ---- */
 
-static weft_local thing;
+static weft_gls thing;
 
 static void
 done(void *wg)
@@ -188,11 +188,11 @@ exit_instead(void *arg)
 {
 	struct first *f = arg;
 
-	EQ(weft_local_set(&thing, f), 0);
+	EQ(weft_gls_set(&thing, f), 0);
 	for (int i = 0; i < 20; i++)
 		weft_yield();
 	f->value++;
-	weft_exit();
+	weft_goexit();
 }
 
 static void
@@ -227,12 +227,12 @@ destroy(void *value)
 	destroyed++;
 }
 
-static weft_local kept = { destroy };
+static weft_gls kept = { destroy };
 
 static void
 keep(void *arg)
 {
-	EQ(weft_local_set(&kept, arg), 0);
+	EQ(weft_gls_set(&kept, arg), 0);
 }
 
 static void
@@ -240,7 +240,7 @@ keep_once(weft_once *o, weft_waitgroup *wg)
 {
 	EQ(weft_defer(done, wg), 0);
 	weft_once_do(o, keep, &destroyed);
-	OK(weft_local_get(&kept) == &destroyed);
+	OK(weft_gls_get(&kept) == &destroyed);
 }
 
 /* What the function leaves with its goroutine stays there. */
@@ -252,7 +252,7 @@ GTEST(values_stay, 1)
 	weft_waitgroup_add(&wg, 1);
 	OK(weft_go(keep_once, &o, &wg) > 0);
 	weft_waitgroup_wait(&wg);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	EQ(destroyed, 1);
 }

@@ -206,12 +206,12 @@ destroy(void *)
 	n_destroyed++;
 }
 
-weft_local key = { destroy };
+weft_gls key = { destroy };
 
 void
 sets_and_throws(void *arg)
 {
-	weft_local_set(&key, &n_destroyed);
+	weft_gls_set(&key, &n_destroyed);
 	weft_defer(destroy, nullptr);
 	throws(arg);
 }
@@ -224,7 +224,7 @@ keeps_values()
 	} catch (const oops &) {
 	}
 	dirty_stack(30);
-	OK(weft_local_get(&key) == &n_destroyed);
+	OK(weft_gls_get(&key) == &n_destroyed);
 	EQ(n_destroyed, 0);
 	weft_waitgroup_done(&wg);
 }

@@ -54,22 +54,22 @@ ended(void *arg)
 	__atomic_fetch_add(&n_ended, 1, __ATOMIC_RELAXED);
 }
 
-static weft_local key = { ended };
+static weft_gls key = { ended };
 
 static void
 jump_and_return(void)
 {
-	weft_local_set(&key, &key);
+	weft_gls_set(&key, &key);
 	jump_out_of(&once);
-	OK(weft_local_get(&key) == &key);
+	OK(weft_gls_get(&key) == &key);
 }
 
 static void
 jump_and_exit(void)
 {
 	jump_out_of(&once);
-	weft_local_set(&key, &key);
-	weft_exit();
+	weft_gls_set(&key, &key);
+	weft_goexit();
 }
 
 static void

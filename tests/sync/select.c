@@ -176,7 +176,7 @@ wake_at(int n, int at, enum how how, int form)
 	int *v = calloc((size_t)n, sizeof *v), got = 77;
 	struct chooser s = {
 		.k = k, .n = (size_t)n, .ordered = form & 1,
-		.when = form & 2 ? weft_in(WEFT_SECOND * 3600) : 0
+		.when = form & 2 ? weft_deadline(WEFT_SECOND * 3600) : 0
 	};
 
 	for (int i = 0; i < n; i++) {
@@ -275,9 +275,9 @@ GTEST(not_with_itself, 1)
 		EQ(weft_select(k, 3), 2);
 	EQ(weft_select_ordered(k, 3), 2);
 	EQ(weft_select_until(k, 2, 0), -ETIMEDOUT);
-	EQ(weft_select_until(k, 2, weft_in(WEFT_MS)), -ETIMEDOUT);
-	EQ(weft_select_until(r, 4, weft_in(WEFT_MS)), -ETIMEDOUT);
-	EQ(weft_select_ordered_until(r, 4, weft_in(WEFT_MS)), -ETIMEDOUT);
+	EQ(weft_select_until(k, 2, weft_deadline(WEFT_MS)), -ETIMEDOUT);
+	EQ(weft_select_until(r, 4, weft_deadline(WEFT_MS)), -ETIMEDOUT);
+	EQ(weft_select_ordered_until(r, 4, weft_deadline(WEFT_MS)), -ETIMEDOUT);
 	EQ(a, 1);
 	EQ(b, 2);
 	check_nobody(c);
@@ -448,7 +448,7 @@ GTEST(null_is_never_ready, 1)
 	k[2].chan = NULL;
 	EQ(weft_select(k, 5), 4);
 	EQ(weft_select_ordered(k, 5), 4);
-	EQ(weft_select_until(only, 4, weft_in(WEFT_MS)), -ETIMEDOUT);
+	EQ(weft_select_until(only, 4, weft_deadline(WEFT_MS)), -ETIMEDOUT);
 	weft_chan_release(c);
 }
 
@@ -504,7 +504,7 @@ GTEST(default_alone, 1)
 
 	EQ(weft_select(&k, 1), 0);
 	EQ(weft_select_ordered(&k, 1), 0);
-	EQ(weft_select_until(&k, 1, weft_in(WEFT_SECOND)), 0);
+	EQ(weft_select_until(&k, 1, weft_deadline(WEFT_SECOND)), 0);
 }
 
 /* ---- from a plain thread ---- */

@@ -42,7 +42,7 @@ choose_until(void)
 	weft_case cases[] = { WEFT_RECV(other, NULL), WEFT_RECV(won, NULL) };
 
 	n_waits++;
-	chosen = 1 - weft_select_until(cases, 2, weft_in(3600 * WEFT_SECOND));
+	chosen = 1 - weft_select_until(cases, 2, weft_deadline(3600 * WEFT_SECOND));
 	weft_waitgroup_done(&over);
 }
 

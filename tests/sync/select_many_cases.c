@@ -107,7 +107,7 @@ ready_at(size_t n)
 	for (size_t i = 0; i < n; i++)
 		EQ(m.v[i], -1);
 	EQ(weft_select_until(m.k, n, 0), -ETIMEDOUT);
-	EQ(weft_select_until(m.k, n, weft_in(WEFT_MS)), -ETIMEDOUT);
+	EQ(weft_select_until(m.k, n, weft_deadline(WEFT_MS)), -ETIMEDOUT);
 	many_free(&m);
 }
 
@@ -133,7 +133,7 @@ GTEST(most, 1)
 		k[i] = WEFT_RECV(NULL, NULL);
 	k[MOST - 1] = WEFT_DEFAULT;
 	EQ(weft_select(k, MOST), MOST - 1);
-	EQ(weft_select_until(k, MOST - 1, weft_in(WEFT_MS)), -ETIMEDOUT);
+	EQ(weft_select_until(k, MOST - 1, weft_deadline(WEFT_MS)), -ETIMEDOUT);
 	k[MOST - 1] = WEFT_RECV(c, &v);
 	weft_send(c, 3);
 	EQ(weft_select(k, MOST), MOST - 1);
@@ -215,7 +215,7 @@ on_one(size_t n)
 	for (size_t i = 0; i < n; i++)
 		EQ(m.v[i], -1);
 	EQ(weft_chan_try_send(c, NULL), -EAGAIN);
-	EQ(weft_select_until(m.k, n, weft_in(WEFT_MS)), -ETIMEDOUT);
+	EQ(weft_select_until(m.k, n, weft_deadline(WEFT_MS)), -ETIMEDOUT);
 	weft_chan_release(c);
 	many_free(&m);
 }
@@ -312,11 +312,11 @@ on_small_stack(weft_chan *in, weft_chan *out)
 
 	while (weft_recv_ok(in, &v)) {
 		many_make(&m, (size_t)v, 0);
-		EQ(weft_select_until(m.k, m.n, weft_in(10 * WEFT_US)),
+		EQ(weft_select_until(m.k, m.n, weft_deadline(10 * WEFT_US)),
 		    -ETIMEDOUT);
 		m.k[0] = WEFT_DEFAULT;
 		EQ(weft_select(m.k, m.n), 0);
-		EQ(weft_chan_recv_until(m.c[0], &v, weft_in(10 * WEFT_US)),
+		EQ(weft_chan_recv_until(m.c[0], &v, weft_deadline(10 * WEFT_US)),
 		    -ETIMEDOUT);
 		many_free(&m);
 		weft_send(out, 1);

@@ -104,7 +104,7 @@ timed_out(long n)
 
 	fill(k, MANY, &v);
 	for (n /= 100; n > 0; n--)
-		EQ(weft_select_until(k, n % 4 ? 3 : MANY, weft_in(WEFT_US)),
+		EQ(weft_select_until(k, n % 4 ? 3 : MANY, weft_deadline(WEFT_US)),
 		    -ETIMEDOUT);
 }
 
@@ -119,7 +119,7 @@ answer(long n, int cases, int64_t in)
 
 		for (int j = 0; j < cases; j++)
 			k[j] = WEFT_RECV(c[j], &v);
-		i = in ? weft_select_until(k, (size_t)cases, weft_in(in)) :
+		i = in ? weft_select_until(k, (size_t)cases, weft_deadline(in)) :
 		    weft_select(k, (size_t)cases);
 		weft_send(back, i);
 	}
@@ -136,7 +136,7 @@ talk(long n, int cases, int64_t in)
 		weft_send(c[i], 1);
 		EQ(weft_recv(back, int), i);
 	}
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 }
 
@@ -186,7 +186,7 @@ crowds(long n)
 		for (int i = 0; i < 100; i++)
 			weft_recv(back, int);
 	}
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 }
 

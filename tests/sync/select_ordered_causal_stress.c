@@ -71,7 +71,7 @@ choose(struct road *r, weft_case *k, long turn)
 		return i;
 	case 2:
 		while ((i = weft_select_ordered_until(k, LINES,
-		    weft_in(turn % 3 * 5 * WEFT_US))) == -ETIMEDOUT)
+		    weft_deadline(turn % 3 * 5 * WEFT_US))) == -ETIMEDOUT)
 			weft_yield();
 		return i;
 	default:
@@ -195,7 +195,7 @@ rounds(void)
 		EQ(v[1], i);
 	}
 	weft_chan_close(r.go);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	weft_chan_release(r.a);
 	weft_chan_release(r.b);

@@ -139,7 +139,7 @@ dancer(struct dance *d, uint32_t seed)
 			if (roll(&seed) % 3 == 0)
 				k[2 * j + 1].chan = NULL;
 		}
-		i = weft_select_until(k, 2 * CHANS, weft_in(100 * WEFT_US));
+		i = weft_select_until(k, 2 * CHANS, weft_deadline(100 * WEFT_US));
 		if (i >= 0 && i % 2 == 0) {
 			given += out++;
 		} else if (i >= 0) {
@@ -279,7 +279,7 @@ wait_for_close(struct shutdown *s, uint32_t seed)
 			break;
 		default:
 			i = weft_select_until(k, CHANS,
-			    weft_in(50 * WEFT_US));
+			    weft_deadline(50 * WEFT_US));
 			break;
 		}
 		if (i == -ETIMEDOUT)
@@ -309,7 +309,7 @@ shut_down(int waiters)
 			weft_yield();
 	}
 	weft_waitgroup_wait(&s.ended);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	for (int i = 0; i < CHANS; i++)
 		weft_chan_release(s.c[i]);

@@ -77,7 +77,7 @@ GTEST(future_takes_what_is_ready, 1)
 
 	for (int i = 0; i < 4; i++) {
 		weft_send(c, 1);
-		EQ(choose(&k, 1, weft_in(in[i]), i % 2), 0);
+		EQ(choose(&k, 1, weft_deadline(in[i]), i % 2), 0);
 		weft_send(c, 1);
 		EQ(choose(&k, 1, WEFT_NEVER, i % 2), 0);
 	}
@@ -103,7 +103,7 @@ wait_in_vain(size_t n, int64_t ns, bool ordered)
 		    i % 3 == 1 ? WEFT_SEND(c[i], &v[i]) :
 		    WEFT_RECV(i > 8 ? c[0] : NULL, &v[i]);
 	}
-	when = weft_in(ns);
+	when = weft_deadline(ns);
 	EQ(choose(k, n, when, ordered), -ETIMEDOUT);
 	OK(weft_now() >= when);
 	for (size_t i = 0; i < n; i++) {
@@ -149,11 +149,11 @@ GTEST(never_early_on_a_thread, 1)
 GTEST(empty, 1)
 {
 	weft_case none[1] = {{0}};
-	int64_t when = weft_in(2 * WEFT_MS);
+	int64_t when = weft_deadline(2 * WEFT_MS);
 
 	EQ(weft_select_until(NULL, 0, when), -ETIMEDOUT);
 	OK(weft_now() >= when);
-	when = weft_in(2 * WEFT_MS);
+	when = weft_deadline(2 * WEFT_MS);
 	EQ(weft_select_ordered_until(none, 0, when), -ETIMEDOUT);
 	OK(weft_now() >= when);
 	EQ(weft_select_until(NULL, 0, 0), -ETIMEDOUT);
@@ -168,7 +168,7 @@ shared(weft_chan **c, int64_t ns, weft_waitgroup *ended)
 		WEFT_RECV(c[0], NULL), WEFT_SEND(c[1], NULL),
 		WEFT_RECV(c[2], NULL)
 	};
-	int64_t when = weft_in(ns);
+	int64_t when = weft_deadline(ns);
 
 	EQ(weft_select_until(k, 3, when), -ETIMEDOUT);
 	OK(weft_now() >= when);
@@ -227,7 +227,7 @@ GTEST(others_stay_in_order, 1)
 	for (int i = 0; i < N; i++) {
 		w[i] = (struct waiting){
 			.a = a, .b = b,
-			.when = i % 4 ? WEFT_NEVER : weft_in(2 * WEFT_MS)
+			.when = i % 4 ? WEFT_NEVER : weft_deadline(2 * WEFT_MS)
 		};
 		OK(weft_go(wait_for_both, &w[i]) > 0);
 		until_up(&w[i].started);

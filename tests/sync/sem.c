@@ -39,7 +39,7 @@ hammer(struct pool *p, unsigned seed)
 {
 	for (long i = 0; i < p->each; i++) {
 		uint64_t n = (seed = seed * 1103515245 + 12345) >> 16;
-		int64_t soon = weft_in((int64_t)(n % 30) * WEFT_US);
+		int64_t soon = weft_deadline((int64_t)(n % 30) * WEFT_US);
 		int r = 0;
 
 		n = n % TOTAL + 1;
@@ -108,7 +108,7 @@ TEST(without_a_runtime)
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(t[i], NULL);
 	OK(weft_sem_try_acquire(&p.s, TOTAL));
-	EQ(weft_sem_acquire_until(&p.s, 1, weft_in(WEFT_MS)), -ETIMEDOUT);
+	EQ(weft_sem_acquire_until(&p.s, 1, weft_deadline(WEFT_MS)), -ETIMEDOUT);
 }
 
 /* ---- counting ---- */
@@ -277,7 +277,7 @@ the_first_gives_up(void)
 	uint64_t before = parks();
 
 	weft_waitgroup_add(&l.wg, 2);
-	OK(weft_go(want_until, &l, 5, weft_in(20 * WEFT_MS), -ETIMEDOUT) > 0);
+	OK(weft_go(want_until, &l, 5, weft_deadline(20 * WEFT_MS), -ETIMEDOUT) > 0);
 	await_parks(before + 1);
 	OK(weft_go(want, &l, 3, 0) > 0);
 	weft_waitgroup_wait(&l.wg);
@@ -334,12 +334,12 @@ static void
 until_is_never_early(void)
 {
 	weft_sem s = WEFT_SEM(1);
-	int64_t when = weft_in(2 * WEFT_MS);
+	int64_t when = weft_deadline(2 * WEFT_MS);
 	weft_context *ctx;
 
 	EQ(weft_sem_acquire_until(&s, 2, when), -ETIMEDOUT);
 	OK(weft_now() >= when);
-	when = weft_in(2 * WEFT_MS);
+	when = weft_deadline(2 * WEFT_MS);
 	ctx = weft_context_make_until(NULL, when);
 	EQ(weft_sem_acquire_context(&s, 2, ctx), -ETIMEDOUT);
 	OK(weft_now() >= when);
@@ -383,7 +383,7 @@ freed_when_got(void)
 			weft_sem_acquire(s, 1);
 		else
 			while (weft_sem_acquire_until(s, 1,
-			    weft_in(WEFT_US)) < 0)
+			    weft_deadline(WEFT_US)) < 0)
 				weft_yield();
 		free(s);
 	}

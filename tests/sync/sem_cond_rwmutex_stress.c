@@ -69,7 +69,7 @@ acquire(struct pool *p, uint64_t n, uint32_t how)
 	}
 	if (how % 4 == 1)
 		return weft_sem_acquire_until(&p->s, n,
-		    weft_in((int64_t)(how >> 4) % 60 * WEFT_US));
+		    weft_deadline((int64_t)(how >> 4) % 60 * WEFT_US));
 	ctx = current(p);
 	r = weft_sem_acquire_context(&p->s, n, ctx);
 	weft_context_release(ctx);
@@ -188,7 +188,7 @@ impatient(struct post *p, uint32_t seed)
 	weft_mutex_lock(&p->m);
 	while (!p->stop) {
 		int r = weft_cond_wait_until(&p->c, &p->m,
-		    weft_in(next(&seed) % 40 * WEFT_US));
+		    weft_deadline(next(&seed) % 40 * WEFT_US));
 
 		if (p->stop)
 			break;

@@ -105,7 +105,7 @@ wait_and_exit(void *arg)
 	weft_yield();
 	weft_sleep(WEFT_MS);
 	weft_waitgroup_wait(&gate);
-	weft_exit();
+	weft_goexit();
 }
 
 GTEST(may_wait_and_exit, 1)
@@ -117,7 +117,7 @@ GTEST(may_wait_and_exit, 1)
 	weft_waitgroup_add(&gone, N);
 	for (int i = 0; i < N; i++)
 		t[i] = weft_after_func(WEFT_MS, wait_and_exit, &gone);
-	while (weft_count() < 1 + N)
+	while (weft_goroutines() < 1 + N)
 		weft_yield();
 	fires();	/* they do not keep others from it */
 	EQ(count(), 0);
@@ -135,7 +135,7 @@ GTEST(pending_is_no_goroutine, 2)
 
 	for (int i = 0; i < 1000; i++)
 		t[i] = weft_after_func(HOUR, run, NULL);
-	EQ(weft_count(), 1);
+	EQ(weft_goroutines(), 1);
 	for (int i = 0; i < 1000; i++) {
 		EQ(weft_timer_stop(t[i]), true);
 		weft_timer_free(t[i]);
@@ -253,7 +253,7 @@ GTEST(ten_thousand_spread, 2)
 
 GTEST(stopped_never_runs, 2)
 {
-	int64_t due = weft_in(20 * WEFT_MS);
+	int64_t due = weft_deadline(20 * WEFT_MS);
 	weft_timer *t = weft_after_func(20 * WEFT_MS, run, NULL);
 	bool stopped = weft_timer_stop(t);
 
@@ -332,7 +332,7 @@ GTEST(stopped_from_elsewhere_on_four, 4) { stop_from_elsewhere(); }
 
 GTEST(reset_moves_it, 2)
 {
-	int64_t due = weft_in(100 * WEFT_MS);
+	int64_t due = weft_deadline(100 * WEFT_MS);
 	weft_timer *t;
 
 	weft_waitgroup_add(&fired, 1);
@@ -347,7 +347,7 @@ GTEST(reset_moves_it, 2)
 	weft_waitgroup_add(&fired, 1);
 	EQ(weft_timer_reset(t, HOUR), false);
 	EQ(weft_timer_reset(t, 10 * WEFT_SECOND), true);
-	due = weft_in(100 * WEFT_MS);
+	due = weft_deadline(100 * WEFT_MS);
 	EQ(weft_timer_reset(t, 100 * WEFT_MS), true);
 	weft_waitgroup_wait(&fired);
 	OK(seen_at >= due);
@@ -363,12 +363,12 @@ GTEST(put_off, 2)
 	weft_waitgroup_add(&fired, 1);
 	t = weft_after_func(HOUR, look_around, NULL);
 	for (long i = 0; i < 2000; i++) {
-		due = weft_in(10 * WEFT_SECOND);
+		due = weft_deadline(10 * WEFT_SECOND);
 		EQ(weft_timer_reset(t, 10 * WEFT_SECOND), true);
 		if (i % 100 == 0)
 			weft_sleep(WEFT_MS);
 	}
-	due = weft_in(20 * WEFT_MS);
+	due = weft_deadline(20 * WEFT_MS);
 	EQ(weft_timer_reset(t, 20 * WEFT_MS), true);
 	weft_waitgroup_wait(&fired);
 	OK(seen_at >= due);

@@ -55,7 +55,7 @@ each_time(void)
 {
 	for (int i = 0; i < TIMES; i++) {
 		wait_until(times[i]);
-		wait_until(weft_in(times[i]));
+		wait_until(weft_deadline(times[i]));
 	}
 }
 
@@ -110,7 +110,7 @@ await_a_timer(void *done)
 {
 	weft_chan *c = weft_after(WEFT_MS);
 
-	EQ(weft_chan_recv_until(c, NULL, weft_in(20 * WEFT_SECOND)), 1);
+	EQ(weft_chan_recv_until(c, NULL, weft_deadline(20 * WEFT_SECOND)), 1);
 	weft_chan_release(c);
 	weft_event_set(done);
 	return NULL;

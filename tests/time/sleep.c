@@ -81,7 +81,7 @@ GTEST(clock_agrees_between_procs, 4)
 			t_fail(__FILE__, __LINE__, "a time of the future");
 	}
 	clock_never_goes_back();
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	weft_chan_release(c);
 }
@@ -97,12 +97,12 @@ TEST(clock_counts_nanoseconds)
 	OK(w >= k && w < k + 10 * WEFT_SECOND);
 }
 
-/* ---- weft_in ---- */
+/* ---- weft_deadline ---- */
 
 static void
 check_in(int64_t ns)
 {
-	int64_t lo = weft_now(), in = weft_in(ns), hi = weft_now();
+	int64_t lo = weft_now(), in = weft_deadline(ns), hi = weft_now();
 
 	OK(in >= lo + ns && in <= hi + ns);
 }
@@ -120,12 +120,12 @@ TEST(in_adds)
 
 TEST(in_saturates)
 {
-	EQ(weft_in(INT64_MAX), WEFT_NEVER);
-	EQ(weft_in(INT64_MAX - 1), WEFT_NEVER);
-	EQ(weft_in(INT64_MAX - weft_now()), WEFT_NEVER);
-	OK(weft_in(INT64_MAX - weft_now() - HOUR) < WEFT_NEVER);
-	OK(weft_in(INT64_MAX - weft_now() - HOUR) > WEFT_NEVER - 2 * HOUR);
-	OK(weft_in(INT64_MIN) < weft_now());
+	EQ(weft_deadline(INT64_MAX), WEFT_NEVER);
+	EQ(weft_deadline(INT64_MAX - 1), WEFT_NEVER);
+	EQ(weft_deadline(INT64_MAX - weft_now()), WEFT_NEVER);
+	OK(weft_deadline(INT64_MAX - weft_now() - HOUR) < WEFT_NEVER);
+	OK(weft_deadline(INT64_MAX - weft_now() - HOUR) > WEFT_NEVER - 2 * HOUR);
+	OK(weft_deadline(INT64_MIN) < weft_now());
 }
 
 /* ---- never short ---- */
@@ -269,7 +269,7 @@ long_sleeps(bool threads)
 	for (int i = 0; i < 20; i++)
 		weft_sleep(10 * WEFT_MS);
 	EQ(__atomic_load_n(&woke, __ATOMIC_RELAXED), 0);
-	EQ(weft_count(), 9);
+	EQ(weft_goroutines(), 9);
 }
 
 GTEST(long_sleeps_last_on_one, 1) { long_sleeps(false); }
@@ -337,7 +337,7 @@ GTEST(all_until_the_same_time, 4)
 	int n = (int)t_scale(5000);
 
 	for (int round = 0; round < 3; round++) {
-		int64_t when = weft_in(30 * WEFT_MS);
+		int64_t when = weft_deadline(30 * WEFT_MS);
 
 		weft_waitgroup_add(&all, n);
 		for (int i = 0; i < n; i++)
@@ -368,7 +368,7 @@ GTEST(others_run_meanwhile, 1)
 		weft_sleep(20 * WEFT_MS);
 	while (__atomic_load_n(&turns, __ATOMIC_RELAXED) < 2);
 	__atomic_store_n(&turns, INT32_MIN, __ATOMIC_RELAXED);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 }
 
@@ -390,7 +390,7 @@ no_deadlock(void)
 	weft_sleep(400 * WEFT_MS);
 	weft_sleep(3 * WEFT_MS);
 	weft_sleep(30 * WEFT_MS);
-	EQ(weft_count(), 4);
+	EQ(weft_goroutines(), 4);
 }
 
 GTEST(sleep_is_no_deadlock_on_one, 1) { no_deadlock(); }
@@ -423,7 +423,7 @@ sleep_and_leave(void)
 GTEST(main_exits_sleepers_stay, 2)
 {
 	weft_go(sleep_and_leave);
-	weft_exit();
+	weft_goexit();
 }
 
 /* ---- interrupted ---- */
@@ -499,7 +499,7 @@ median_lateness(void)
 	int64_t late[N];
 
 	for (int i = 0; i < N; i++) {
-		int64_t when = weft_in(50 * WEFT_US);
+		int64_t when = weft_deadline(50 * WEFT_US);
 
 		weft_sleep(50 * WEFT_US);
 		late[i] = weft_now() - when;

@@ -33,7 +33,7 @@ static void
 measure(void)
 {
 	for (int i = 0; i < SAMPLES; i++) {
-		int64_t due = weft_in(WEFT_MS);
+		int64_t due = weft_deadline(WEFT_MS);
 
 		weft_sleep_until(due);
 		late[i] = weft_now() - due;
@@ -79,7 +79,7 @@ GTEST(functions_too, 2)
 	for (int i = 0; i < HOGS; i++)
 		weft_go(hog);
 	for (int i = 0; i < SAMPLES; i++) {
-		int64_t due = weft_in(WEFT_MS);
+		int64_t due = weft_deadline(WEFT_MS);
 		weft_timer *t = weft_after_func(WEFT_MS, fired, c);
 
 		weft_chan_recv(c, NULL);

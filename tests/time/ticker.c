@@ -30,7 +30,7 @@ static void
 nothing_comes(weft_chan *c, int64_t ns)
 {
 	nothing_there(c);
-	EQ(weft_chan_recv_until(c, NULL, weft_in(ns)), -ETIMEDOUT);
+	EQ(weft_chan_recv_until(c, NULL, weft_deadline(ns)), -ETIMEDOUT);
 	nothing_there(c);
 }
 
@@ -122,7 +122,7 @@ skip_and_look(weft_chan *c, int64_t start, int64_t period)
 
 	weft_sleep_until(start + ((now - start) / period + 3) * period +
 	    period / 2);
-	EQ(weft_chan_recv_until(c, &v, weft_in(10 * WEFT_SECOND)), 1);
+	EQ(weft_chan_recv_until(c, &v, weft_deadline(10 * WEFT_SECOND)), 1);
 	OK(v >= start + period && v <= weft_now());
 	next = weft_recv(c, int64_t);
 	OK(next > v && next <= weft_now());

@@ -30,7 +30,7 @@ static void
 nothing_comes(weft_chan *c, int64_t ns)
 {
 	nothing_there(c);
-	EQ(weft_chan_recv_until(c, NULL, weft_in(ns)), -ETIMEDOUT);
+	EQ(weft_chan_recv_until(c, NULL, weft_deadline(ns)), -ETIMEDOUT);
 	nothing_there(c);
 }
 
@@ -92,14 +92,14 @@ GTEST(one_value_only, 2)
 /* It has fired and waits to be fetched, for as long as one likes. */
 GTEST(fetched_late, 2)
 {
-	int64_t due = weft_in(5 * WEFT_MS), v;
+	int64_t due = weft_deadline(5 * WEFT_MS), v;
 	weft_timer *t = weft_timer_make(5 * WEFT_MS);
 	weft_chan *c = weft_timer_chan(t);
 
 	weft_sleep(30 * WEFT_MS);
 	EQ(weft_chan_len(c), 0);
 	EQ(weft_chan_cap(c), 0);
-	EQ(weft_chan_recv_until(c, &v, weft_in(10 * WEFT_SECOND)), 1);
+	EQ(weft_chan_recv_until(c, &v, weft_deadline(10 * WEFT_SECOND)), 1);
 	OK(v >= due && v <= weft_now());
 	nothing_comes(c, 20 * WEFT_MS);
 	EQ(weft_timer_stop(t), false);
@@ -113,7 +113,7 @@ GTEST(fetched_late, 2)
 static void
 poll_for_it(int64_t ns)
 {
-	int64_t due = weft_in(ns), v;
+	int64_t due = weft_deadline(ns), v;
 	weft_timer *t = weft_timer_make(ns);
 	weft_chan *c = weft_timer_chan(t);
 	int r;
@@ -140,7 +140,7 @@ GTEST(seen_by_polling_on_two, 2)
 
 GTEST(seen_by_polling_select, 1)
 {
-	int64_t due = weft_in(5 * WEFT_MS), v;
+	int64_t due = weft_deadline(5 * WEFT_MS), v;
 	weft_timer *t = weft_timer_make(5 * WEFT_MS);
 	weft_case cases[] = { WEFT_RECV(weft_timer_chan(t), &v), WEFT_DEFAULT };
 	int k;
@@ -198,10 +198,10 @@ GTEST(reset_tells_what_it_did, 2)
 	EQ(weft_timer_reset(t, 2 * HOUR), true);
 	EQ(weft_timer_stop(t), true);
 	EQ(weft_timer_reset(t, HOUR), false);
-	due = weft_in(10 * WEFT_MS);
+	due = weft_deadline(10 * WEFT_MS);
 	EQ(weft_timer_reset(t, 10 * WEFT_MS), true);
 	receive_due(c, due);
-	due = weft_in(10 * WEFT_MS);
+	due = weft_deadline(10 * WEFT_MS);
 	EQ(weft_timer_reset(t, 10 * WEFT_MS), false);
 	receive_due(c, due);
 	due = weft_now();
@@ -229,7 +229,7 @@ GTEST(reset_before_receipt, 2)
 		weft_sleep(WEFT_MS);
 		EQ(weft_timer_reset(t, HOUR), true);
 		nothing_comes(c, WEFT_MS);
-		due = weft_in(3 * WEFT_MS);
+		due = weft_deadline(3 * WEFT_MS);
 		EQ(weft_timer_reset(t, 3 * WEFT_MS), true);
 		receive_due(c, due);
 		EQ(weft_timer_reset(t, i % 3 * WEFT_US), false);
@@ -251,7 +251,7 @@ GTEST(reset_to_earlier, 1)
 GTEST(reset_to_later, 1)
 {
 	weft_timer *t = weft_timer_make(20 * WEFT_MS);
-	int64_t due = weft_in(60 * WEFT_MS);
+	int64_t due = weft_deadline(60 * WEFT_MS);
 
 	EQ(weft_timer_reset(t, 60 * WEFT_MS), true);
 	receive_due(weft_timer_chan(t), due);
@@ -273,7 +273,7 @@ wait_for(weft_timer *t, int64_t due)
 static void *
 wait_for_plainly(void *t)
 {
-	wait_for(t, weft_in(20 * WEFT_MS));
+	wait_for(t, weft_deadline(20 * WEFT_MS));
 	return NULL;
 }
 
@@ -296,7 +296,7 @@ reset_under_a_waiter(bool thread)
 	if (thread)
 		EQ(pthread_create(&p, NULL, wait_for_plainly, t), 0);
 	else
-		weft_go(wait_for, t, weft_in(20 * WEFT_MS));
+		weft_go(wait_for, t, weft_deadline(20 * WEFT_MS));
 	let_it_wait(1);
 	EQ(weft_timer_reset(t, 2 * HOUR), true);
 	weft_yield();
@@ -327,9 +327,9 @@ many_wait_for_one(int n)
 		weft_go(wait_for, t, weft_now());
 	let_it_wait(n);
 	for (int i = 0; i < n; i++) {
-		EQ(weft_count(), 1 + n - i);
+		EQ(weft_goroutines(), 1 + n - i);
 		EQ(weft_timer_reset(t, i % 3 * 50 * WEFT_US), i == 0);
-		while (weft_count() > n - i)
+		while (weft_goroutines() > n - i)
 			weft_yield();
 	}
 	weft_waitgroup_wait(&all);
@@ -345,7 +345,7 @@ GTEST(many_wait_for_one_on_four, 4) { many_wait_for_one(100); }
 GTEST(select_takes_what_fires, 2)
 {
 	weft_chan *silent = weft_chan_make(8, 0);
-	int64_t due = weft_in(5 * WEFT_MS), v = 0, w = 0;
+	int64_t due = weft_deadline(5 * WEFT_MS), v = 0, w = 0;
 	weft_timer *t = weft_timer_make(5 * WEFT_MS);
 	weft_timer *late = weft_timer_make(HOUR);
 	weft_case cases[] = { WEFT_RECV(silent, &w), WEFT_SEND(silent, &w),
@@ -393,7 +393,7 @@ GTEST(select_takes_another, 2)
 
 GTEST(select_runs_out_of_time, 1)
 {
-	int64_t due = weft_in(5 * WEFT_MS);
+	int64_t due = weft_deadline(5 * WEFT_MS);
 	weft_timer *t = weft_timer_make(HOUR);
 	weft_case cases[] = { WEFT_RECV(weft_timer_chan(t), NULL) };
 
@@ -410,7 +410,7 @@ GTEST(select_with_many_timers, 4)
 	weft_timer *t[N];
 
 	for (int round = 0; round < 50; round++) {
-		int64_t due = weft_in(500 * WEFT_US), v[N] = {0};
+		int64_t due = weft_deadline(500 * WEFT_US), v[N] = {0};
 		weft_case cases[2 * N];
 		int left = N;
 
@@ -460,7 +460,7 @@ wait_on_retained(weft_chan *c, int64_t due)
 GTEST(channel_has_many_owners, 4)
 {
 	for (int i = 0; i < 100; i++) {
-		int64_t due = weft_in(200 * WEFT_US);
+		int64_t due = weft_deadline(200 * WEFT_US);
 		weft_timer *t = weft_timer_make(200 * WEFT_US);
 
 		weft_waitgroup_add(&all, 1);
@@ -541,7 +541,7 @@ GTEST(after_in_select, 2)
 	weft_chan *silent = weft_chan_make(8, 0);
 
 	for (int i = 0; i < 50; i++) {
-		int64_t due = weft_in(200 * WEFT_US), v = 0;
+		int64_t due = weft_deadline(200 * WEFT_US), v = 0;
 		weft_chan *c = weft_after(200 * WEFT_US);
 		weft_case cases[] = { WEFT_RECV(silent, NULL),
 		    WEFT_RECV(c, &v) };
@@ -640,7 +640,7 @@ TEST(until_the_past_without_runtime) { until_the_past(); }
 /* Somebody waits on one that is an hour away: that is no deadlock. */
 GTEST(pending_is_no_deadlock, 1)
 {
-	int64_t due = weft_in(400 * WEFT_MS);
+	int64_t due = weft_deadline(400 * WEFT_MS);
 	weft_timer *t = weft_timer_make(400 * WEFT_MS);
 
 	receive_due(weft_timer_chan(t), due);

@@ -32,7 +32,7 @@ set_all(int64_t ns)
 static void
 await_all(int64_t ns)
 {
-	int64_t limit = weft_in(WAIT * WEFT_SECOND), when;
+	int64_t limit = weft_deadline(WAIT * WEFT_SECOND), when;
 
 	for (int i = 0; i < 3; i++) {
 		EQ(weft_chan_recv_until(after[i], &when, limit), 1);
@@ -78,7 +78,7 @@ TEST(soon_on_eight) { run(8, 5 * WEFT_MS); }
 static int
 compute(int argc, char **argv)
 {
-	int64_t limit = weft_in(WAIT * WEFT_SECOND);
+	int64_t limit = weft_deadline(WAIT * WEFT_SECOND);
 
 	(void)argc, (void)argv;
 	while (!weft_event_is_set(&called) && weft_now() < limit)

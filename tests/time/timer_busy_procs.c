@@ -47,9 +47,9 @@ worker(int64_t ns)
 
 GTEST(a_deadline_is_seen_by_who_asks, 1)
 {
-	weft_context *ctx = weft_context_make_until(NULL, weft_in(WEFT_MS));
+	weft_context *ctx = weft_context_make_until(NULL, weft_deadline(WEFT_MS));
 	weft_context *child = weft_context_make(ctx);
-	int64_t end = weft_in(20 * WEFT_SECOND);
+	int64_t end = weft_deadline(20 * WEFT_SECOND);
 
 	while (!weft_context_error(child) && weft_now() < end)
 		;
@@ -64,7 +64,7 @@ GTEST(a_deadline_is_seen_by_who_asks, 1)
 
 GTEST(a_deadline_is_the_first_cause, 1)
 {
-	weft_context *ctx = weft_context_make_until(NULL, weft_in(WEFT_MS));
+	weft_context *ctx = weft_context_make_until(NULL, weft_deadline(WEFT_MS));
 
 	compute(5 * WEFT_MS);
 	EQ(weft_context_cause(ctx), -ETIMEDOUT);
@@ -76,7 +76,7 @@ GTEST(a_deadline_is_the_first_cause, 1)
 static void
 wait_with_deadline(void)
 {
-	weft_context *ctx = weft_context_make_until(NULL, weft_in(WEFT_MS));
+	weft_context *ctx = weft_context_make_until(NULL, weft_deadline(WEFT_MS));
 	weft_context *child = weft_context_make(ctx);
 	weft_event e = {0};
 	weft_sem s = WEFT_SEM(1);
@@ -85,7 +85,7 @@ wait_with_deadline(void)
 	EQ(weft_event_wait_context(&e, child), -ETIMEDOUT);
 	weft_context_release(child);
 	weft_context_release(ctx);
-	ctx = weft_context_make_until(NULL, weft_in(WEFT_MS));
+	ctx = weft_context_make_until(NULL, weft_deadline(WEFT_MS));
 	EQ(weft_sem_acquire_context(&s, 2, ctx), -ETIMEDOUT);
 	OK(weft_now() >= weft_context_deadline(ctx));
 	weft_context_release(ctx);
@@ -115,7 +115,7 @@ GTEST(a_deadline_of_a_thread, 1)
 static void *
 await_timers(void *arg)
 {
-	int64_t end = weft_in(10 * WEFT_SECOND);
+	int64_t end = weft_deadline(10 * WEFT_SECOND);
 
 	for (int i = 0; i < 10; i++) {
 		weft_chan *c = weft_after(WEFT_MS);

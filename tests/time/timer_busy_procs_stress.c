@@ -28,7 +28,7 @@ static void
 stop_all(void)
 {
 	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 }
 
@@ -107,30 +107,30 @@ all_kinds_fire(void)
 {
 	weft_chan *silent = weft_chan_make(0, 0);
 	weft_waitgroup wg = {0};
-	int64_t due = weft_in(20 * WEFT_MS);
+	int64_t due = weft_deadline(20 * WEFT_MS);
 	weft_timer *t = weft_timer_make(20 * WEFT_MS);
 
 	weft_chan_recv(weft_timer_chan(t), NULL);
 	soon_after(due);
 	weft_timer_free(t);
 
-	due = weft_in(20 * WEFT_MS);
+	due = weft_deadline(20 * WEFT_MS);
 	weft_sleep(20 * WEFT_MS);
 	soon_after(due);
 
-	due = weft_in(20 * WEFT_MS);
+	due = weft_deadline(20 * WEFT_MS);
 	weft_waitgroup_add(&wg, 1);
 	t = weft_after_func(20 * WEFT_MS, done, &wg);
 	weft_waitgroup_wait(&wg);
 	soon_after(due);
 	weft_timer_free(t);
 
-	due = weft_in(20 * WEFT_MS);
+	due = weft_deadline(20 * WEFT_MS);
 	EQ(weft_chan_recv_until(silent, NULL, due), -ETIMEDOUT);
 	soon_after(due);
 	weft_chan_release(silent);
 
-	due = weft_in(40 * WEFT_MS);
+	due = weft_deadline(40 * WEFT_MS);
 	t = weft_ticker_make(10 * WEFT_MS);
 	for (int i = 0; i < 4; i++)
 		weft_chan_recv(weft_timer_chan(t), NULL);
@@ -313,7 +313,7 @@ start_five(weft_chan *told, weft_chan *c)
 static void
 hear_of_all(weft_chan *told)
 {
-	int64_t when = weft_in(10 * WEFT_SECOND);
+	int64_t when = weft_deadline(10 * WEFT_SECOND);
 
 	for (int i = 0; i < 5; i++)
 		EQ(weft_chan_recv_until(told, NULL, when), 1);
@@ -371,7 +371,7 @@ sleep_and_come(void)
 static void
 set_one(enum kind kind)
 {
-	stuck.due = weft_in(20 * WEFT_MS);
+	stuck.due = weft_deadline(20 * WEFT_MS);
 	switch (kind) {
 	case CHAN: weft_timer_reset(stuck.t, 20 * WEFT_MS); break;
 	case FUNC:
@@ -501,7 +501,7 @@ set_shots(struct shot *s, int n, unsigned seed)
 	for (int i = 0; i < n; i++) {
 		int64_t ns = rand_r(&seed) % (150 * WEFT_MS);
 
-		s[i].due = weft_in(ns);
+		s[i].due = weft_deadline(ns);
 		switch (i % 3) {
 		case 0:
 			s[i].t = weft_after_func(ns, shot_fires, &s[i]);
@@ -548,7 +548,7 @@ GTEST(processors_come_and_go, 8)
 			weft_go(set_shots, shots + i * n, n, (unsigned)i + 1);
 		weft_waitgroup_wait(&setters);
 		resize_till_fired();
-		while (weft_count() > 1)
+		while (weft_goroutines() > 1)
 			weft_yield();
 		for (int i = 0; i < PROCS * n; i++) {
 			EQ(shots[i].fired, 1);
@@ -593,7 +593,7 @@ GTEST(threads_leave, 16)
 		weft_go(stay, 16);
 	meet(16);
 	weft_waitgroup_add(&wg, 1);
-	due = weft_in(1300 * WEFT_MS);
+	due = weft_deadline(1300 * WEFT_MS);
 	t = weft_after_func(1300 * WEFT_MS, done, &wg);
 	EQ(weft_set_procs(1), 16);
 	weft_waitgroup_wait(&wg);

@@ -60,7 +60,7 @@ fire_shuffled(bool func)
 		sorted &= slot >= last;
 		last = slot;
 	}
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	for (int i = 0; i < QUEUED; i++)
 		weft_timer_free(t[i]);
@@ -198,7 +198,7 @@ subject_fires(void *arg)
 static void
 set_subject(struct subject *s, int64_t ns)
 {
-	__atomic_store_n(&s->due, weft_in(ns), __ATOMIC_RELEASE);
+	__atomic_store_n(&s->due, weft_deadline(ns), __ATOMIC_RELEASE);
 	weft_waitgroup_add(&all, 1);
 	if (weft_timer_reset(s->t, ns))
 		weft_waitgroup_done(&all);
@@ -300,7 +300,7 @@ GTEST(none_lost_in_the_shuffle, 4)
 		EQ(weft_timer_stop(subjects[i].t), false);
 		weft_timer_free(subjects[i].t);
 	}
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 }
 
@@ -324,7 +324,7 @@ ask(long n, int64_t patience)
 	weft_waitgroup_add(&all, 1);
 	weft_go(answer, question, reply);
 	for (long i = 0; i < n; i++) {
-		int64_t when = weft_in(patience);
+		int64_t when = weft_deadline(patience);
 		int r;
 
 		weft_chan_send(question, NULL);
@@ -401,7 +401,7 @@ GTEST(all_at_one_instant, 4)
 	int n = (int)t_scale(5000);
 
 	for (int round = 0; round < 5; round++) {
-		int64_t when = weft_in(20 * WEFT_MS);
+		int64_t when = weft_deadline(20 * WEFT_MS);
 
 		weft_waitgroup_add(&all, n);
 		for (int i = 0; i < n; i++)

@@ -256,7 +256,7 @@ DIES(after_a_deadline, 2, ASLEEP)
 {
 	weft_chan *c = weft_chan_make(8, 0);
 
-	EQ(weft_chan_recv_until(c, NULL, weft_in(10 * WEFT_MS)), -ETIMEDOUT);
+	EQ(weft_chan_recv_until(c, NULL, weft_deadline(10 * WEFT_MS)), -ETIMEDOUT);
 	wait_for_ever();
 }
 
@@ -272,7 +272,7 @@ DIES(after_a_deadline_kept, 2, ASLEEP)
 	weft_chan *c = weft_chan_make(8, 0);
 
 	weft_go(send_one, c);
-	EQ(weft_chan_recv_until(c, NULL, weft_in(HOUR)), 1);
+	EQ(weft_chan_recv_until(c, NULL, weft_deadline(HOUR)), 1);
 	wait_for_ever();
 }
 

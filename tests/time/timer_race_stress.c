@@ -119,7 +119,7 @@ reset_unreceived(unsigned seed, long n, weft_waitgroup *wg)
 		int64_t ns = rand_r(&seed) % (20 * WEFT_US), due;
 
 		dawdle(&seed, 5 * WEFT_US);
-		due = weft_in(ns);
+		due = weft_deadline(ns);
 		if (!weft_timer_reset(t, ns))
 			t_fail(__FILE__, __LINE__, "reset, not received");
 		if (n % 2)
@@ -216,7 +216,7 @@ duel(unsigned seed, long n, bool thread)
 	if (thread)
 		pthread_join(t, NULL);
 	else
-		while (weft_count() > 1)
+		while (weft_goroutines() > 1)
 			weft_yield();
 	weft_timer_free(d.t);
 	weft_chan_release(d.quit);
@@ -339,7 +339,7 @@ static void
 run_or_stopped(int goroutines, long n)
 {
 	each_by_some(stop_funcs, goroutines, n);
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 	EQ(ran + stopped, armed);
 }
@@ -406,12 +406,12 @@ meddle_once(unsigned *seed)
 	case 1: weft_timer_reset(t, ns); break;
 	case 2: weft_timer_reset(t, HOUR); break;
 	case 3: weft_chan_try_recv(weft_timer_chan(t), NULL); break;
-	case 4: weft_chan_recv_until(weft_timer_chan(t), NULL, weft_in(ns));
+	case 4: weft_chan_recv_until(weft_timer_chan(t), NULL, weft_deadline(ns));
 		break;
 	case 5:
 		own = weft_ticker_make(ns);
 		weft_timer_reset(own, 2 * ns);
-		weft_chan_recv_until(weft_timer_chan(own), NULL, weft_in(ns));
+		weft_chan_recv_until(weft_timer_chan(own), NULL, weft_deadline(ns));
 		weft_timer_free(own);
 		break;
 	case 6: weft_chan_release(weft_after(ns)); break;
@@ -465,7 +465,7 @@ everybody(int goroutines, int threads)
 		check_empty(weft_timer_chan(pool[i]), __LINE__);
 		weft_timer_free(pool[i]);
 	}
-	while (weft_count() > 1)
+	while (weft_goroutines() > 1)
 		weft_yield();
 }
 

@@ -55,14 +55,14 @@ receive_due(weft_chan *c, int64_t due)
 static void
 use_timers(unsigned seed)
 {
-	int64_t ns = rand_r(&seed) % 2000 * WEFT_US / 2, due = weft_in(ns);
+	int64_t ns = rand_r(&seed) % 2000 * WEFT_US / 2, due = weft_deadline(ns);
 	weft_timer *t = weft_timer_make(ns);
 	weft_chan *c = weft_timer_chan(t);
 
 	receive_due(c, due);
 	EQ(weft_timer_reset(t, HOUR), false);
-	EQ(weft_chan_recv_until(c, NULL, weft_in(ns)), -ETIMEDOUT);
-	due = weft_in(ns);
+	EQ(weft_chan_recv_until(c, NULL, weft_deadline(ns)), -ETIMEDOUT);
+	due = weft_deadline(ns);
 	EQ(weft_timer_reset(t, ns), true);
 	receive_due(c, due);
 	EQ(weft_timer_reset(t, ns), false);
@@ -72,13 +72,13 @@ use_timers(unsigned seed)
 	EQ(weft_timer_stop(t), false);
 	weft_timer_free(t);
 
-	due = weft_in(ns);
+	due = weft_deadline(ns);
 	c = weft_after(ns);
 	receive_due(c, due);
 	weft_chan_release(c);
 	weft_chan_release(weft_after(ns));
 
-	due = weft_in(3 * (ns + 1));
+	due = weft_deadline(3 * (ns + 1));
 	t = weft_ticker_make(ns + 1);
 	for (int i = 0; i < 2; i++)
 		weft_chan_recv(weft_timer_chan(t), NULL);
@@ -324,14 +324,14 @@ wait_with_deadline(void)
 	weft_case cases[] = { WEFT_RECV(c, NULL), WEFT_SEND(c, NULL) };
 
 	for (int i = 0; i < 20; i++) {
-		int64_t when = weft_in(i * 100 * WEFT_US);
+		int64_t when = weft_deadline(i * 100 * WEFT_US);
 
 		EQ(weft_chan_recv_until(c, NULL, when), -ETIMEDOUT);
 		OK(weft_now() >= when);
-		when = weft_in(i * 100 * WEFT_US);
+		when = weft_deadline(i * 100 * WEFT_US);
 		EQ(weft_chan_send_until(c, NULL, when), -ETIMEDOUT);
 		OK(weft_now() >= when);
-		when = weft_in(i * 100 * WEFT_US);
+		when = weft_deadline(i * 100 * WEFT_US);
 		EQ(weft_select_until(cases, 2, when), -ETIMEDOUT);
 		OK(weft_now() >= when);
 	}

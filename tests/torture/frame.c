@@ -48,7 +48,7 @@ torture_fail(const char *file, int line, const char *what, long long got)
 	fprintf(stderr, "%s: %s:%d: not so: %s (got %lld), goroutine %lld "
 	    "\"%s\"\n", torture->name, file, line, what, got,
 	    (long long)weft_self_id(), weft_self_name());
-	weft_dump();
+	weft_dump_goroutines();
 	abort();
 }
 
@@ -234,7 +234,7 @@ least_rounds(void)
 }
 
 static void
-print_counts(const weft_stalls *s)
+print_counts(const weft_preempt_stats *s)
 {
 	uint64_t rounds = 0;
 
@@ -247,30 +247,30 @@ print_counts(const weft_stalls *s)
 	    (unsigned long long)s->asked, (unsigned long long)s->signals,
 	    (unsigned long long)s->preempted,
 	    (unsigned long long)s->interrupted, (unsigned long long)s->capped);
-	for (int i = 0; i < WEFT_TAKEN_REASONS; i++)
+	for (int i = 0; i < WEFT_RETAKE_REASONS; i++)
 		if (s->taken[i])
-			printf(" %s %llu", weft_taken_name((enum weft_taken)i),
+			printf(" %s %llu", weft_retake_reason_name((enum weft_retake_reason)i),
 			    (unsigned long long)s->taken[i]);
 	printf("; paused:");
-	for (int i = 0; i < WEFT_TAKEN_REASONS; i++)
+	for (int i = 0; i < WEFT_RETAKE_REASONS; i++)
 		if (s->paused[i])
-			printf(" %s %llu", weft_taken_name((enum weft_taken)i),
+			printf(" %s %llu", weft_retake_reason_name((enum weft_retake_reason)i),
 			    (unsigned long long)s->paused[i]);
 	printf("; refused:");
-	for (int i = 0; i < WEFT_TAKEN_REASONS; i++)
+	for (int i = 0; i < WEFT_RETAKE_REASONS; i++)
 		if (s->refused[i])
-			printf(" %s %llu", weft_taken_name((enum weft_taken)i),
+			printf(" %s %llu", weft_retake_reason_name((enum weft_retake_reason)i),
 			    (unsigned long long)s->refused[i]);
 	printf("\n");
 	fflush(stdout);
 }
 
 static void
-check_counts(const weft_stalls *s)
+check_counts(const weft_preempt_stats *s)
 {
 	uint64_t taken = 0, paused = 0;
 
-	for (int i = 0; i < WEFT_TAKEN_REASONS; i++) {
+	for (int i = 0; i < WEFT_RETAKE_REASONS; i++) {
 		taken += s->taken[i];
 		paused += s->paused[i];
 	}
@@ -279,10 +279,10 @@ check_counts(const weft_stalls *s)
 	if (torture->fails || TORTURE_SAN) {
 		/* Paused, but where the program is one with libc. */
 		SAME(s->preempted, 0);
-		MUST(s->signals ? paused > 0 : s->taken[WEFT_TAKEN_OFF] > 0);
+		MUST(s->signals ? paused > 0 : s->taken[WEFT_RETAKE_OFF] > 0);
 	} else {
 		MUST(s->preempted > 0);
-		SAME(s->taken[WEFT_TAKEN_OFF], 0);
+		SAME(s->taken[WEFT_RETAKE_OFF], 0);
 	}
 }
 
@@ -290,7 +290,7 @@ check_counts(const weft_stalls *s)
 static int
 run(int argc, char **argv)
 {
-	weft_stalls s;
+	weft_preempt_stats s;
 
 	(void)argc, (void)argv;
 	check_audit();
@@ -303,7 +303,7 @@ run(int argc, char **argv)
 	for (size_t i = 0; i < n_works; i++)
 		if (works[i]->end)
 			works[i]->end();
-	weft_stalls_read(&s);
+	weft_preempt_stats_read(&s);
 	print_counts(&s);
 	check_counts(&s);
 	return 0;

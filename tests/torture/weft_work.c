@@ -57,7 +57,7 @@ choosing(struct me *me)
 			WEFT_RECV(open_a ? a : NULL, &x),
 			WEFT_RECV(open_b ? b : NULL, &y),
 		};
-		int k = weft_select_until(cases, 2, weft_in(50 * WEFT_US +
+		int k = weft_select_until(cases, 2, weft_deadline(50 * WEFT_US +
 		    (int64_t)torture_random(me, 100000)));
 
 		MUST(k == 0 || k == 1 || k == -ETIMEDOUT);

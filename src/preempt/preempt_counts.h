@@ -3,8 +3,8 @@
  * What was done about goroutines that did not come back, counted. Written by
  * the monitor, and by Ms in the handler of the preemption signal.
  */
-#ifndef STALL_H
-#define STALL_H
+#ifndef PREEMPT_COUNTS_H
+#define PREEMPT_COUNTS_H
 
 #include "atomic.h"
 #include "weft.h"
@@ -12,8 +12,8 @@
 struct preempt_stats {
 	a64 asked, signals, preempted, interrupted, capped;
 	a64 pauses;		/* of all kinds */
-	a64 refused[WEFT_TAKEN_REASONS], taken[WEFT_TAKEN_REASONS];
-	a64 paused[WEFT_TAKEN_REASONS];
+	a64 refused[WEFT_RETAKE_REASONS], taken[WEFT_RETAKE_REASONS];
+	a64 paused[WEFT_RETAKE_REASONS];
 };
 
 extern struct preempt_stats preempt_stats;

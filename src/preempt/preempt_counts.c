@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See preempt_stats.h. */
-#include "preempt_stats.h"
+/* See preempt_counts.h. */
+#include "preempt_counts.h"
 
 struct preempt_stats preempt_stats;
