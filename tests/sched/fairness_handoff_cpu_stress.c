@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Two pairs for each processor: one works a millisecond before each hand-over,
- * one a microsecond. They share the CPU by time, and not by turns, which would
- * be a thousand to one.
+ * one ten microseconds, which is more than a hand-over costs in any build. They
+ * share the CPU by time, and not by turns, which would be a hundred to one.
  */
 #include "fairness.h"
+
+#define SHORT (10 * WEFT_US)
 
 enum {
 	MOST = 4,
@@ -22,11 +24,11 @@ share(int most)
 	calibrate();
 	for (int i = 0; i < weft_procs(); i++) {
 		pair_start(WEFT_MS);
-		pair_start(WEFT_US);
+		pair_start(SHORT);
 	}
 	run_for(t_share(2));
 	longer = (double)pair_turns(WEFT_MS) * WEFT_MS;
-	shorter = (double)pair_turns(WEFT_US) * WEFT_US;
+	shorter = (double)pair_turns(SHORT) * SHORT;
 	printf("# %d procs: long turns %.0f ms, short turns %.0f ms of work, "
 	    "%.1f to 1\n", weft_procs(), longer / WEFT_MS, shorter / WEFT_MS,
 	    longer / shorter);
