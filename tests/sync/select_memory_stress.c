@@ -186,7 +186,7 @@ crowds(long n)
 		for (int i = 0; i < 100; i++)
 			weft_recv(back, int);
 		/* else the next crowd may need memory beside this one's */
-		while (weft_count() > 1)
+		while (weft_goroutines() > 1)
 			weft_yield();
 	}
 }
