@@ -92,6 +92,20 @@ take_with_backoff(struct lock *l)
 	return false;
 }
 
+/*
+ * For the monitor: the thread sleeps, but not in a call that may take long. The
+ * holder of the lock is at most without a CPU. Another thread in our place
+ * would soon sleep for the same lock, and the next one, too.
+ */
+static void
+tell_lock_wait(uint32_t yes)
+{
+	a32 *word = self()->lock_wait;
+
+	if (word)
+		a_store_relaxed(word, yes);
+}
+
 cold void
 lock_take_slow(struct lock *l)
 {
@@ -109,8 +123,10 @@ lock_take_slow(struct lock *l)
 	 * take it with SLEEPERS: at worst one wake too many. Pairs with
 	 * lock_drop_word.
 	 */
+	tell_lock_wait(1);
 	while (a_xchg_acq(&l->word, LOCK_SLEEPERS) != LOCK_FREE)
 		os_futex_wait(&l->word, LOCK_SLEEPERS, FOREVER);
+	tell_lock_wait(0);
 }
 
 cold void

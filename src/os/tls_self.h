@@ -7,6 +7,7 @@
 #ifndef TLS_SELF_H
 #define TLS_SELF_H
 
+#include "atomic.h"
 #include "defs.h"
 #include "tls.h"
 
@@ -30,6 +31,8 @@ struct self {
 	uint64_t contended;	/* when it last had to wait for a lock */
 	uint32_t locks;		/* of the library that it holds or takes; read
 				 * by signal handlers on it */
+	a32 *lock_wait;		/* not 0 while it sleeps for a lock of the
+				 * library; NULL on a plain thread */
 	struct exit_hook *exit_hooks;	/* of a plain thread: see sync/once.c */
 	struct texts texts;	/* of a plain thread */
 };

@@ -104,13 +104,21 @@ request_preempt(struct p_snapshot *w, struct m *mp)
 	next_step(w, REQUESTED);
 }
 
+/* Is its thread blocked in the kernel, and not on a lock of the library? */
+static bool
+thread_blocked(struct m *mp)
+{
+	return !a_load_relaxed(&mp->lock_wait) &&
+	    os_thread_blocked(m_tid(mp)) == 1;
+}
+
 /* It did not let others run. Asleep, or else the signal. */
 static void
 signal_or_retake(struct p *pp, struct m *mp)
 {
 	struct p_snapshot *w = &pp->snapshot;
 
-	if (os_thread_blocked(m_tid(mp)) == 1) {
+	if (thread_blocked(mp)) {
 		plan_take(pp, mp, WEFT_RETAKE_ASLEEP);
 	} else if (!preempt_possible()) {
 		plan_take(pp, mp, WEFT_RETAKE_OFF);
@@ -262,8 +270,7 @@ is_blocked(struct p_snapshot *w, struct m *mp)
 		return false;
 	}
 	w->still++;
-	return (w->still & (w->still - 1)) == 0 &&
-	    os_thread_blocked(m_tid(mp)) == 1;
+	return (w->still & (w->still - 1)) == 0 && thread_blocked(mp);
 }
 
 static void

@@ -376,6 +376,7 @@ m_main(void *arg)
 	a_store_relaxed(&mp->tid, (uint32_t)os_thread_id());
 	thread_state_locate(&mp->thread_state);
 	os_thread_bounds(&mp->own_lo, &mp->own_hi);
+	self()->lock_wait = &mp->lock_wait;
 	os_sigmask_set(sched.sigmask);
 	os_thread_precise_sleep();
 	frame_reset_fpctl();

@@ -81,6 +81,7 @@ struct m {
 	/* itself, when its thread begins and ends; the monitor reads them */
 	abool can_signal;	/* can be: has a signal stack */
 	a32 tid;
+	a32 lock_wait;		/* it sleeps for a lock of ours: os/lock.c */
 
 	/* From here on all is new for a new thread. */
 
