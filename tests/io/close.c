@@ -342,7 +342,9 @@ GTEST(nothing_is_heard_of_the_closed_one, 2)
 		weft_waitgroup_wait(&all);
 	}
 	weft_io_stats_read(&now);
-	EQ(now.stale, before.stale);
+	/* That the closed one was writable may have been fetched before it was
+	 * closed, and counted after the first look. */
+	OK(now.stale <= before.stale + 1);
 	EQ(read(twin, &c, 1), 1);
 	EQ(close(twin), 0);
 	EQ(close(end[1]), 0);
