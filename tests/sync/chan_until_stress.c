@@ -21,6 +21,7 @@ struct race {
 	bool stop;
 	int64_t sent, sent_sum, received, received_sum, late;
 	int64_t next;
+	bool some_sent, some_late;
 };
 
 static uint32_t
@@ -113,8 +114,10 @@ sender(struct race *r, uint32_t seed)
 		if (try_to_send(r, v, &seed)) {
 			sum += v;
 			n++;
+			__atomic_store_n(&r->some_sent, true, __ATOMIC_RELAXED);
 		} else {
 			late++;
+			__atomic_store_n(&r->some_late, true, __ATOMIC_RELAXED);
 		}
 		if (roll(&seed) % 16 == 0)
 			weft_yield();
@@ -186,7 +189,10 @@ race(size_t cap, int threads, double seconds)
 		EQ(pthread_create(&t[2 * i], NULL, send_plainly, &r), 0);
 		EQ(pthread_create(&t[2 * i + 1], NULL, receive_plainly, &r), 0);
 	}
-	while (t_more(0) || t_now() < end)
+	/* On a busy machine that may be too short for both to happen. */
+	while (t_more(0) || t_now() < end ||
+	    !__atomic_load_n(&r.some_sent, __ATOMIC_RELAXED) ||
+	    !__atomic_load_n(&r.some_late, __ATOMIC_RELAXED))
 		weft_sleep(WEFT_MS);
 	__atomic_store_n(&r.stop, true, __ATOMIC_RELAXED);
 	weft_waitgroup_wait(&r.senders);
