@@ -304,7 +304,7 @@ inline look()
 	}
 }
 
-/* idle_park_detached, and look_and_sleep of a thread that was just made. */
+/* idle_park_detached, and recheck_and_sleep of a thread that was just made. */
 inline rest()
 {
 	atomic {

@@ -21,7 +21,7 @@
 #include "weft.h"
 
 enum {
-	VERIFY_MAX = 4096,	/* a time: a millisecond or two */
+	VERIFY_MAX = 4096,	/* a call: a millisecond or two */
 	COOKIE = 57		/* SO_COOKIE, which not every libc has */
 };
 
@@ -33,7 +33,7 @@ tag_of(const struct desc *d)
 	return (uint64_t)a_load_relaxed(&d->gen) << 32 | (uint32_t)d->fd;
 }
 
-/* ---- what it is ---- */
+/* ---- kinds ---- */
 
 /* A socket's kind, or -errno. */
 static int
@@ -45,7 +45,7 @@ socket_kind(int fd)
 
 	if (err)
 		return (int)err;
-	/* Not by its family: of SCTP, say, a read is a message. */
+	/* Not by its family: a read of SCTP, for example, is a message. */
 	len = sizeof protocol;
 	fd_getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len);
 	return type == SOCK_STREAM && protocol == IPPROTO_TCP ? KIND_TCP :
@@ -53,8 +53,8 @@ socket_kind(int fd)
 }
 
 /*
- * Lock held. The poller's answer: 0 or -errno. A number that it knows by an
- * old tag was closed behind our back, and a copy of what it was is still open.
+ * Lock held. 0 or -errno of the poller. An fd that it has with an old tag was
+ * closed externally, while a duplicate of its file is still open.
  */
 static int
 add_to_poller(struct desc *d)
@@ -70,7 +70,7 @@ add_to_poller(struct desc *d)
 	return 0;
 }
 
-/* Lock held: the kind of one that is no socket. */
+/* Lock held: the kind of an fd that is no socket. */
 static int
 other_kind(struct desc *d)
 {
@@ -121,8 +121,8 @@ desc_register(struct desc *d)
 void
 desc_clear(struct desc *d)
 {
-	/* pairs with weft_io_stats_read: who counts it counts it as registered
-	 * first */
+	/* pairs with weft_io_stats_read: a reader that sees this also sees it
+	 * counted as registered */
 	if (a_load_relaxed(&d->registered))
 		a_add_acqrel(&desc_counts.closed, 1);
 	a_store_relaxed(&d->registered, 0);
@@ -134,9 +134,9 @@ desc_clear(struct desc *d)
 }
 
 /*
- * Lock held. Nobody waits for a file, so nobody would notice that it was closed
- * behind our back and its number is a socket's now: it is looked at each time.
- * Of a file that is all the poller does.
+ * Lock held. A file has no waiters, so desc_verify would not notice that it was
+ * closed externally and that its fd is a socket now: it is checked by each
+ * call. The poller refuses files (-EPERM).
  */
 static void
 recheck_file(struct desc *d)
@@ -154,17 +154,17 @@ recheck_file(struct desc *d)
 static int
 enter_and_probe(struct desc *d, uint32_t not, struct desc **out)
 {
-	/* There may be no descriptor left for it: a socket does not need it
-	 * before somebody waits. */
+	/* There may be no fd left for the poller: a socket does not need it
+	 * before a call waits. */
 	int err = netpoll_start();
 
 	if (unlikely(err) && socket_kind(d->fd) >= 0)
 		err = 0;
 	hard_pause();
 	lock_take(&d->lock);
-	/* Who closes it meanwhile may not see that it was made known to the
-	 * poller, by the tag of its next life. A number that was free may
-	 * be the poller's since above. */
+	/* A close meanwhile may not see that it was registered, with the next
+	 * generation's tag. An fd that was free may have become the poller's
+	 * by netpoll_start. */
 	if (a_load_relaxed(&d->refs) & not)
 		err = -EBADF;
 	if (!err && a_load_relaxed(&d->kind) == KIND_FILE)
@@ -179,7 +179,7 @@ enter_and_probe(struct desc *d, uint32_t not, struct desc **out)
 	return err;
 }
 
-/* d is counted already, or NULL: has no record yet. */
+/* d is counted already, or NULL: there is no record yet. */
 cold int
 desc_enter_slow(int fd, struct desc *d, struct desc **out)
 {
@@ -280,7 +280,8 @@ desc_event(uint64_t tag, uint32_t what, struct glist *woken)
 		return;
 	}
 	if (unlikely(what & (POLLER_HUP | POLLER_URGENT)))
-		a_store_relaxed(&d->flags, a_load_relaxed(&d->flags) | HUP_OR_PRI);
+		a_store_relaxed(&d->flags,
+		    a_load_relaxed(&d->flags) | HUP_OR_PRI);
 	if (what & (POLLER_IN | POLLER_HUP))
 		became_ready(d, DIR_IN, woken);
 	if (what & (POLLER_OUT | POLLER_HUP))
@@ -314,8 +315,8 @@ desc_lock_dir(struct desc *d, enum dir dir)
 }
 
 /*
- * Who came meanwhile waits, or is about to: it read the word before it saw
- * BUSY, so this event changes what it saw, or wakes it.
+ * A call that found BUSY meanwhile waits, or is about to: it read the word
+ * before it saw BUSY, so this event changes what it saw, or wakes it.
  */
 void
 desc_unlock_dir(struct desc *d, enum dir dir)
@@ -339,7 +340,7 @@ deadline_of(struct desc *d, enum dir dir)
 	return (int64_t)a_load_relaxed(&d->deadline[dir]);
 }
 
-/* ---- closed behind our back ---- */
+/* ---- closed externally ---- */
 
 static bool
 is_socket(struct desc *d)
@@ -355,9 +356,9 @@ has_deadline(struct desc *d)
 }
 
 /*
- * Which socket it is; 0 if it is none. Cookies are given out in turn, so the
- * low bits are the same again after four billion sockets. A kernel or an
- * emulator without them has inodes, which are given out in the same way.
+ * Identifies the socket; 0 if it is none. Cookies are assigned in sequence, so
+ * the low bits repeat after four billion sockets. A kernel or an emulator
+ * without them has inode numbers, which are assigned in the same way.
  */
 static uint32_t
 which_socket(int fd)
@@ -375,7 +376,7 @@ which_socket(int fd)
 	return (uint32_t)st.st_ino;
 }
 
-/* Lock held. Is the number what the deadlines were set for? */
+/* Lock held. Is the fd the file that the deadlines were set for? */
 static bool
 has_same_file(struct desc *d)
 {
@@ -385,9 +386,9 @@ has_same_file(struct desc *d)
 }
 
 /*
- * Lock held. It is not what it was: a waiter tries again, on what has that
- * number now, or is told that there is nothing. Deadlines that were set since
- * hold; those of the old file have ended with it.
+ * Lock held. The fd was closed externally: its waiters try again, on the file
+ * that has the fd now, or get -EBADF if there is none. Deadlines that were set
+ * for the new file stay; those of the old one are removed.
  */
 static cold void
 repair(struct desc *d, struct glist *woken)
@@ -431,7 +432,7 @@ desc_deadline_holds(struct desc *d)
 	bool holds;
 
 	lock_take(&d->lock);
-	/* One that is being closed is ours until the last user has left. */
+	/* Its number is not reused while it is CLOSING and has users. */
 	holds = a_load_relaxed(&d->refs) & CLOSING || has_same_file(d);
 	if (!holds)
 		repair(d, &woken);
@@ -449,17 +450,18 @@ desc_expired_slow(struct desc *d, enum dir dir)
 }
 
 /*
- * Lock held. The deadlines of the record are from now on those of the file
- * that has the number: one that was set for another file is ended. False if
- * it is nothing that can have one.
+ * Lock held. From now on the deadlines of the record are of the file that has
+ * the fd: one that was set for another file is removed. False if the fd cannot
+ * have a deadline.
  */
 static bool
 remember_file(struct desc *d, struct glist *woken)
 {
 	uint32_t which = is_socket(d) ? which_socket(d->fd) : 0;
 
-	if (is_socket(d) ? !which || (d->timer.owner_word != which && has_deadline(d))
-	    : !has_same_file(d)) {
+	if (is_socket(d) ?
+	    !which || (d->timer.owner_word != which && has_deadline(d)) :
+	    !has_same_file(d)) {
 		repair(d, woken);
 		which = is_socket(d) ? which_socket(d->fd) : 0;
 	}
@@ -467,7 +469,7 @@ remember_file(struct desc *d, struct glist *woken)
 	return (uint8_t)(a_load_relaxed(&d->kind) - 1) < KIND_FILE - 1;
 }
 
-/* Who waits finds out what the new one means for it. */
+/* Waiters are woken, to wait with the new deadline. */
 void
 desc_set_deadline(struct desc *d, unsigned dirs, int64_t when)
 {
@@ -495,9 +497,8 @@ desc_set_deadline(struct desc *d, unsigned dirs, int64_t when)
 /* ---- waiting ---- */
 
 /*
- * Lock held. Not if it was found closed behind our back since we made it known
- * to the poller; nor if the runtime has ended: desc_ended has been here, or
- * finds who waits.
+ * Lock held. Not if it was found closed externally since it was registered;
+ * nor if the runtime has ended. If it has not, desc_ended finds the waiter.
  */
 static bool
 can_be_woken(struct desc *d)
@@ -505,7 +506,8 @@ can_be_woken(struct desc *d)
 	return a_load_relaxed(&d->registered) && sched_is_up();
 }
 
-/* Lock held. False: it need not, or must not, *err, or nobody would tell it. */
+/* Lock held. False: it need not wait, or must not (*err), or no event would
+ * wake it. */
 static bool
 may_wait(struct desc *d, enum dir dir, int64_t when, int *err)
 {
@@ -514,7 +516,7 @@ may_wait(struct desc *d, enum dir dir, int64_t when, int *err)
 	    a_load_relaxed(&d->ready[dir]) & DRAINED && can_be_woken(d);
 }
 
-/* The time was up: off the queue, if nobody has taken it off. */
+/* The deadline has passed: off the queue, if it is still there. */
 static int
 timed_out(struct desc *d, enum dir dir, struct waiter *w)
 {
@@ -555,7 +557,7 @@ desc_wait(struct desc *d, enum dir dir)
 		netpoll_waiter_added();
 		how = sleeper_sleep(&s, &d->lock,
 		    dir == DIR_IN ? WAIT_READ : WAIT_WRITE);
-		/* If the time was up somebody may just be writing it. */
+		/* If it expired another thread may just be writing w.ok. */
 		if (how != RACE_EXPIRED)
 			err = w.ok ? 0 : -EBADF;
 	} else {
@@ -593,7 +595,7 @@ desc_dequeue(struct desc *d, enum dir dir, struct waiter *w)
 	lock_drop(&d->lock);
 }
 
-/* ---- for those who watch over us ---- */
+/* ---- for netpoll and the monitor ---- */
 
 static bool
 awaited(struct desc *d)
@@ -603,7 +605,7 @@ awaited(struct desc *d)
 	    a_load_relaxed(&d->on_readable) > READABLE_CLOSED;
 }
 
-/* Mostly the same one as the last time, a listening socket say. */
+/* Usually it is the same as the last time, for example a listener. */
 bool
 desc_any_waiters(void)
 {
@@ -623,22 +625,22 @@ desc_any_waiters(void)
 	return false;
 }
 
-/* Goroutines never run again, and are left out of their queues. */
+/* Goroutines never run again: they are taken off the queues and dropped. */
 static void
-end_waits(struct desc *d, void *nobody)
+end_waits(struct desc *d, void *dropped)
 {
 	lock_take(&d->lock);
-	desc_wake(d, DIR_IN, true, nobody);
-	desc_wake(d, DIR_OUT, true, nobody);
+	desc_wake(d, DIR_IN, true, dropped);
+	desc_wake(d, DIR_OUT, true, dropped);
 	lock_drop(&d->lock);
 }
 
 void
 desc_ended(void)
 {
-	struct glist nobody = {0};
+	struct glist dropped = {0};
 
-	desc_each(end_waits, &nobody);
+	desc_each(end_waits, &dropped);
 }
 
 bool

@@ -1,49 +1,51 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A descriptor: what we know of a file descriptor, and who waits for it. There
- * is one record for each number, in a table that grows and never shrinks, so
+ * A descriptor: what is known of a file descriptor, and its waiters. There is
+ * one record for each fd number, in a table that grows and never shrinks, so
  * that a late event or a late call finds a record, not foreign memory.
  *
  *	         probe_kind, at the first call
  *	UNKNOWN ----------------------------> a kind
  *	   ^                                    |
  *	   +------------------------------------+
- *	     the last user of one that is closed; desc_new_fd, if it was closed
- *	     behind our back; desc_verify, the same
+ *	     the last user, after weft_close; if it was closed externally:
+ *	     desc_new_fd, desc_verify
  *
- * Readiness. The kernel reports changes, not states (os/poller.h), so each
- * direction has a word: a count of events, and a bit DRAINED.
+ * Readiness. The poller is edge-triggered (os/poller.h): it reports changes,
+ * not states, so each direction has a word: a count of events, and a bit
+ * DRAINED.
  *
- *	event			count + 1, DRAINED off, wakes all who wait
- *	who found nothing	DRAINED on, if the count is still the one that
- *				it read *before* it tried
- *	who wants to wait	does so only if DRAINED is on, under the lock
+ *	an event		count + 1, DRAINED off, wakes all waiters
+ *	a call that found	DRAINED on, if the count is still the one that
+ *	nothing			it read *before* it tried
+ *	a call that must wait	waits only if DRAINED is on, under the lock
  *
  * So an event between the try and the wait is never missed: it has changed the
- * count, or it comes after DRAINED was set and wakes who waits. While DRAINED
- * is on nobody needs to try.
+ * count, or it comes after DRAINED was set and wakes the waiter. While DRAINED
+ * is on no call needs to try.
  *
- * Users. A call counts itself in `refs` while it uses the number. weft_close
- * sets CLOSING, wakes all, and the last user closes the number: so the kernel
- * does not give it to somebody else while an old call may still use it.
+ * Users. A call counts itself in `refs` while it uses the fd. weft_close sets
+ * CLOSING, wakes all, and the last user closes the fd: so the kernel does not
+ * reuse the number while an old call may still use it.
  *
- * Own ones. Some numbers are the runtime's: the poller's, and those by which
- * it waits for signals and children. These have OWN in `refs`, and calls of the
- * program are refused them; it uses them by desc_enter_own.
+ * Own descriptors. Some are the runtime's: the poller's, and those by which it
+ * waits for signals and children. These have OWN in `refs`, and calls of the
+ * program get -EBADF; the runtime uses them by desc_enter_own.
  *
- * Deadlines. One belongs to the file that it was set for, and a number that was
- * closed behind our back may be another file's. So the file is remembered when
+ * Deadlines. A deadline belongs to the file that it was set for, and an fd that
+ * was closed externally may be another file now. So the file is remembered when
  * a deadline is set, and compared when one is reached:
  *
  *	a socket	by its cookie, in `timer.owner_word`
  *	anything else	by the poller: it is added before it has a deadline,
- *			and what is there is the file that was added
+ *			and the poller has it only while it is that file
  *
- * All deadlines of a record are of one file. A call that has none in force
- * pays nothing.
+ * All deadlines of a record are of one file. A call without a deadline pays
+ * nothing.
  *
- * Tags. Each time a number is closed its `gen` grows; events carry the gen that
- * the descriptor was registered with. One of an old gen is dropped.
+ * Generations. Each time an fd is closed its `gen` grows; events carry, in
+ * their tag, the gen that the descriptor was registered with. A stale event,
+ * one of an old gen, is dropped.
  */
 #ifndef DESC_H
 #define DESC_H
@@ -67,7 +69,7 @@ enum dir { DIR_IN, DIR_OUT, DIRS };
 
 enum { DRAINED = 1, EVENT = 2 };	/* of a readiness word */
 #define CLOSING 0x80000000u		/* of refs: weft_close was called, */
-#define CLOSED 0x40000000u		/* ... and the last user is at it */
+#define CLOSED 0x40000000u		/* ... and the last user closes it */
 #define OWN 0x20000000u			/* the runtime's own: see above */
 enum {					/* of flags */
 	HUP_OR_PRI = 1,		/* hung up, or urgent data: a short read does
@@ -75,11 +77,11 @@ enum {					/* of flags */
 	NONBLOCK = 2,		/* known to have O_NONBLOCK */
 	/* of a blocking one, shifted by the direction: */
 	NO_NOWAIT = 4,		/* the kernel cannot be asked not to wait */
-	BUSY = 16,		/* one asks, and then reads: desc_lock_dir */
-	MISSED = 64		/* another one came meanwhile */
+	BUSY = 16,		/* a call has desc_lock_dir */
+	MISSED = 64		/* another call tried to get it meanwhile */
 };
 
-/* In `on_readable`: no goroutine, but it is taken. See readable.c. */
+/* In `on_readable`: no goroutine, but reserved. See readable.c. */
 #define READABLE_CLAIMED ((struct g *)1)
 #define READABLE_CLOSED ((struct g *)2)
 
@@ -94,9 +96,9 @@ struct desc {
 	a32 gen;
 	a8 kind;		/* enum desc_kind */
 	a8 registered;		/* the poller knows it */
-	a8 flags;		/* HUP_OR_PRI, NONBLOCK */
+	a8 flags;		/* HUP_OR_PRI, NONBLOCK ... */
 	/* any thread, atomic */
-	a8 error;		/* that nobody was told: see fdio_save_error */
+	a8 error;		/* not reported yet: see fdio_save_error */
 	/* constant */
 	int fd;
 	/* written under lock, atomic */
@@ -107,8 +109,9 @@ struct desc {
 
 	/* any thread, atomic: a goroutine that begins when it is readable */
 	APTR(struct g) on_readable;
-	struct timer timer;	/* of `on_readable`: see readable.c; its owner_word, under
-				 * lock: see deadlines, above */
+	struct timer timer;	/* of `on_readable`: see readable.c; its
+				 * owner_word, under lock: the file that the
+				 * deadlines were set for, see above */
 } cache_aligned;
 _Static_assert(sizeof(struct desc) == 128, "two cache lines");
 
@@ -116,19 +119,19 @@ _Static_assert(sizeof(struct desc) == 128, "two cache lines");
 
 enum {
 	DESC_CHUNK = 256,
-	DESC_CHUNKS = 65536	/* 16 million numbers */
+	DESC_CHUNKS = 65536	/* 16 million fds */
 };
 
 struct desc_chunk {
 	struct desc d[DESC_CHUNK];
 };
 
-/* any thread, atomic: filled as numbers are used, never emptied (but in the
- * child of a fork) */
+/* any thread, atomic: filled as fds are used, never emptied (but in the child
+ * of a fork) */
 extern struct desc_table { APTR(struct desc_chunk) chunk[DESC_CHUNKS]; }
     desc_table;
 
-/* The record of a number; NULL if there is none yet. */
+/* The record of an fd; NULL if there is none yet. */
 static always_inline struct desc *
 desc_at(int fd)
 {
@@ -141,9 +144,9 @@ desc_at(int fd)
 	return likely(c) ? &c->d[(uint32_t)fd % DESC_CHUNK] : NULL;
 }
 
-/* Makes one if there is none; NULL if memory is refused, or fd too large. */
+/* Makes one if there is none; NULL on allocation failure or a too large fd. */
 struct desc *desc_make(int fd);
-/* All that have a record are smaller than that. */
+/* All fds that have a record are smaller than that. */
 uint32_t desc_fd_limit(void);
 
 /* ---- a call ---- */
@@ -163,10 +166,10 @@ desc_enter(int fd, struct desc **out)
 	struct desc *d = desc_at(fd);
 
 	if (likely(d)) {
-		/* pairs with desc_leave: of whoever used it before */
+		/* pairs with desc_leave of earlier users */
 		uint32_t refs = a_add_acqrel(&d->refs, 1);
 
-		/* pairs with probe_kind; a file is looked at again, see
+		/* pairs with probe_kind; a file is checked again, see
 		 * recheck_file, and UNKNOWN - 1 is large */
 		if (likely(!(refs & (CLOSING | OWN)) &&
 		    (uint8_t)(a_load_acq(&d->kind) - 1) < KIND_FILE - 1)) {
@@ -185,27 +188,27 @@ desc_leave(struct desc *d)
 		desc_last(d);
 }
 
-/* Shall it be tried? And the word as it was before. */
+/* Shall it be tried? *seen is the word before the try. */
 static always_inline bool
 desc_try(struct desc *d, enum dir dir, uint32_t *seen)
 {
-	/* pairs with desc_event: what it announces is there */
+	/* pairs with became_ready: what the event reports is there */
 	*seen = a_load_acq(&d->ready[dir]);
 	return likely(!(*seen & DRAINED));
 }
 
-/* There was nothing to be had, after that word was seen. */
+/* A try found nothing, after that word was seen. */
 static always_inline void
 desc_drained(struct desc *d, enum dir dir, uint32_t seen)
 {
 	hard_pause();
-	/* relaxed: if an event came since, it does not take place */
+	/* relaxed: it fails if an event came since */
 	a_cas_relaxed(&d->ready[dir], seen, seen | DRAINED);
 }
 
 bool desc_expired_slow(struct desc *d, enum dir dir);
 
-/* Is the deadline of that direction over? */
+/* Has the deadline of that direction passed? */
 static always_inline bool
 desc_expired(struct desc *d, enum dir dir)
 {
@@ -219,100 +222,102 @@ desc_expired(struct desc *d, enum dir dir)
  */
 int desc_wait(struct desc *d, enum dir dir);
 
-/* The same for a thread while no runtime is there that would tell it: in
+/* The same for a thread while there is no runtime that would wake it: in
  * fdio.c. */
 int fdio_wait_no_runtime(struct desc *d, enum dir dir);
 
-/* Has the poller watch it, if it does not yet. The same. */
+/* Registers it with the poller, if it is not: 0 or -errno. Within a call, no
+ * lock held. */
 int desc_register(struct desc *d);
 
 /* dirs: bits 1 << dir. Within a call, no lock held. */
 void desc_set_deadline(struct desc *d, unsigned dirs, int64_t when);
 
 /*
- * The time of a deadline has come. True if it was set for what the number is
- * now; else there is none any more, and the call goes on. The same.
+ * A deadline has passed. True if it was set for the file that the fd is now;
+ * else it is removed, and the call goes on. Within a call, no lock held.
  */
 bool desc_deadline_holds(struct desc *d);
 
 /*
- * Only one at a time may ask whether a blocking descriptor is ready and then
- * read it: desc_lock_dir to desc_unlock_dir. False: another one is at it; that is
- * to be taken as -EAGAIN, an event will say when he is done.
+ * Only one call at a time may ask whether a blocking descriptor is ready and
+ * then read it: between desc_lock_dir and desc_unlock_dir. False: another call
+ * does; the caller treats that as -EAGAIN, and an event follows the unlock.
  */
 bool desc_lock_dir(struct desc *d, enum dir dir);
 void desc_unlock_dir(struct desc *d, enum dir dir);
 void desc_flag(struct desc *d, unsigned flag);
 
 /* What is known of it turned out to be wrong, within a call: it was closed
- * behind our back. 0: it is known anew; -EBADF. */
+ * externally. 0: it was probed again; -EBADF. */
 int desc_revalidate(struct desc *d);
 
 int desc_close(int fd);
-/* It shall be the runtime's own no longer: to be closed. */
+/* It is no longer the runtime's own: before it is closed. */
 void desc_disown(int fd);
-/* The kernel has just given us this number: nothing known of it holds. */
+/* The kernel has just returned this fd: what is known of it is void. */
 void desc_new_fd(int fd);
 
-/* Whoever waits in that direction tries again. Within a call. */
+/* Waiters in that direction try again. Within a call. */
 void desc_wake_dir(struct desc *d, enum dir dir);
 
 /* ---- between desc.c and desc_close.c ---- */
 
-/* Lock held: nothing that was found out about it holds any more. */
+/* Lock held: clears what was found out about it. */
 void desc_clear(struct desc *d);
-/* The same: it has no deadline. Those who wait are woken by the caller. */
+/* Lock held: removes its deadlines. The caller wakes the waiters. */
 void desc_end_deadlines(struct desc *d);
-/* Lock held. Who waits in that direction is woken: it tries again, or not. */
+/* Lock held. Wakes the waiters of that direction: they try again, or, if !ok,
+ * return -EBADF. */
 void desc_wake(struct desc *d, enum dir dir, bool ok, struct glist *woken);
 /*
- * Counted, and found CLOSING. True if that is over: the number is the kernel's
- * again, or somebody else's. It is waited for while the kernel closes it: the
- * caller may be who got the number meanwhile. No lock held.
+ * Counted. Waits while the kernel closes it (CLOSED), since the caller may have
+ * got the number for a new file meanwhile. True if it is not CLOSING then: the
+ * fd is free, or another file. No lock held.
  */
 bool desc_wait_closed(struct desc *d);
 
 /* ---- several at a time: poll.c ---- */
 
 /*
- * Stands in the queue of one direction, to be ended with CANCELLED (see
- * waitq.h), unless the word is not `seen` any more, or nobody would tell it:
- * then false. desc_dequeue leaves the queue, in any case.
+ * Queues w for one direction; an event ends its sleep with CANCELLED (see
+ * waitq.h). False if the word is not `seen` any more, or no event would wake
+ * it. desc_dequeue removes it, and must be called in both cases.
  */
 bool desc_enqueue(struct desc *d, enum dir dir, uint32_t seen,
     struct waiter *w);
 void desc_dequeue(struct desc *d, enum dir dir, struct waiter *w);
 
-/* ---- seeing inside ---- */
+/* ---- counters ---- */
 
 struct desc_counts {
 	a64 registered, closed, stale, timeouts, repaired;
 };
 extern struct desc_counts desc_counts;
-/* Calls fn for every record there ever was. */
+/* Calls fn for every record. */
 void desc_each(void (*fn)(struct desc *d, void *arg), void *arg);
 
-/* ---- what netpoll and the monitor ask for ---- */
+/* ---- for netpoll and the monitor ---- */
 
 /*
- * This number is the runtime's own, and just made: calls of the program are
- * refused it. 0; -ENOMEM: they are not. No lock held.
+ * This fd is the runtime's own, and just made: calls of the program get
+ * -EBADF. 0; -ENOMEM: they do not. No lock held.
  */
 int desc_own(int fd);
 
-/* An event: who waits for it is added to the list. No lock held. */
+/* An event: its waiters are added to the list. No lock held. */
 void desc_event(uint64_t tag, uint32_t what, struct glist *woken);
-/* Does anybody wait for a descriptor? Any thread. */
+/* Is there any waiter? Any thread. */
 bool desc_any_waiters(void);
 /*
- * The monitor, every second or so: looks whether those that are waited for are
- * still what they were. True if there are more of them.
+ * The monitor, every second or so: checks whether descriptors with waiters are
+ * still registered. True if there are more of them.
  */
 bool desc_verify(struct glist *woken);
 /* In the child of a fork. */
 void desc_forked(void);
-/* The runtime has ended, and so will who sleeps in the poller: plain threads
- * that wait shall do it by themselves. */
+/* The runtime has ended, and the thread in the poller will end: plain threads
+ * that wait must poll by themselves. */
 void desc_ended(void);
 
 #endif

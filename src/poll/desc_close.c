@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The end of a descriptor's life: it is closed, by us or behind our back. See
- * desc.h for who gives the number back, and when.
+ * Closing a descriptor, and noticing that it was closed externally. See desc.h
+ * for which call closes the fd, and when.
  */
 #include "desc.h"
 
@@ -33,7 +33,7 @@ desc_end_deadlines(struct desc *d)
 		a_store_relaxed(&d->deadline[dir], 0);
 }
 
-/* Lock held: nor what it was told. */
+/* Lock held: clears the record, deadlines included. */
 static void
 forget_all(struct desc *d)
 {
@@ -42,8 +42,8 @@ forget_all(struct desc *d)
 }
 
 /*
- * Some microseconds, mostly. But a file may have to be written out first, far
- * away: then others shall have the P.
+ * Usually some microseconds. But a file may have to be written out first, maybe
+ * over a network: then the P is given up.
  */
 cold bool
 desc_wait_closed(struct desc *d)
@@ -63,7 +63,7 @@ desc_wait_closed(struct desc *d)
 	return !(refs & CLOSING);
 }
 
-/* Lock held: an old life ends. Who waits gets -EBADF. */
+/* Lock held: a generation ends. Its waiters get -EBADF. */
 static void
 end_life(struct desc *d, struct glist *woken)
 {
@@ -73,7 +73,7 @@ end_life(struct desc *d, struct glist *woken)
 	readable_start(d, true, woken);
 }
 
-/* Announced: it may take long. */
+/* A blocking call: it may take long. */
 static int
 close_file(int fd)
 {
@@ -86,8 +86,9 @@ close_file(int fd)
 }
 
 /*
- * Lock held. The number is not ours any more. Who has got it from the kernel
- * while we were still closing may have said so: then this life is another one.
+ * Lock held. The fd is closed. A call that got the number from the kernel while
+ * we were still closing may have noted that (desc_new_fd): then the generation
+ * is another one.
  */
 static void
 release_fd(struct desc *d, uint32_t gen)
@@ -98,10 +99,10 @@ release_fd(struct desc *d, uint32_t gen)
 }
 
 /*
- * CLOSED is set, by us. All is forgotten before the number is given back: the
- * next moment it may be somebody else's. Who comes while the kernel closes it
- * waits (see desc_wait_closed): a call that used the old one now would go on with
- * the new one, and a second close would hit it.
+ * CLOSED is set, by us. The record is cleared before the fd is closed: right
+ * after that it may be another file. A call that comes while the kernel closes
+ * it waits (see desc_wait_closed): if it used the old fd now it could go on
+ * with the new file, and a second close would close that.
  */
 static int
 close_fd(struct desc *d)
@@ -124,8 +125,8 @@ close_fd(struct desc *d)
 }
 
 /*
- * The last user of one that was closed. One that finds CLOSING counts itself
- * for a moment, too, hence the mark: only one closes the number.
+ * The last user of a descriptor that is CLOSING. A call that finds CLOSING
+ * counts itself for a moment, too, hence the mark CLOSED: only one closes it.
  */
 cold int
 desc_last(struct desc *d)
@@ -144,8 +145,8 @@ closed(int result)
 }
 
 /*
- * Counted. Sets CLOSING: true if it is us who does, and neither somebody else
- * has nor it is the runtime's own.
+ * Counted. Sets CLOSING: true if this call did, false if another one has or
+ * the descriptor is the runtime's own.
  */
 static bool
 claim_close(struct desc *d)
@@ -158,8 +159,8 @@ claim_close(struct desc *d)
 			continue;
 		if (refs & (CLOSING | OWN))
 			return false;
-		/* relaxed: who waits looks under the lock, which is taken
-		 * next */
+		/* relaxed: waiters read it under the lock, which the caller
+		 * takes next */
 		if (a_cas_relaxed(&d->refs, refs, refs | CLOSING))
 			return true;
 	}
@@ -185,10 +186,10 @@ desc_close(int fd)
 	if (a_load_relaxed(&d->registered))
 		os_poller_remove(fd);
 	sched_ready_list(&woken);
-	/* pairs with desc_leave: of whoever used it before */
+	/* pairs with desc_leave of earlier users */
 	if (a_cas_acqrel(&d->refs, CLOSING | 1, CLOSING | CLOSED))
 		return closed(close_fd(d));
-	/* Others may be about to find out that it is none: so must we. */
+	/* Other users may be about to find that it is not open: so must we. */
 	result = fd_control(fd, F_GETFD, 0) < 0 ? -EBADF : 0;
 	/* pairs with desc_enter, and among users */
 	if (a_add_acqrel(&d->refs, -1u) != (CLOSING | 1))
@@ -203,7 +204,7 @@ desc_new_fd(int fd)
 	struct glist woken = {0};
 	struct desc *d = desc_at(fd);
 
-	/* relaxed: the kernel's lock, under which it was closed and opened */
+	/* relaxed: ordered by the kernel's lock for closing and opening */
 	if (!d || likely(a_load_relaxed(&d->kind) == KIND_UNKNOWN &&
 	    !(a_load_relaxed(&d->refs) & (CLOSED | OWN))))
 		return;
@@ -234,7 +235,7 @@ desc_own(int fd)
 		desc_new_fd(fd);
 	if (!d)
 		return -ENOMEM;
-	/* relaxed: who comes before that is who has it by mistake */
+	/* relaxed: a call that comes before it has a stale fd anyway */
 	a_or_relaxed(&d->refs, OWN);
 	return 0;
 }

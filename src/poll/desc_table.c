@@ -10,9 +10,9 @@ struct desc_table desc_table;
 static a32 n_chunks;		/* the last one in use, and one */
 
 /*
- * Who waits on a thread of its own has a record first, and then looks whether
- * the runtime is up. The main goroutine says that it is not, and then looks at
- * all records (desc_ended): one of the two sees the other.
+ * A plain thread that waits first makes the record, and then checks whether the
+ * runtime is up. The main goroutine ends the runtime, and then visits all
+ * records (desc_ended): one of the two sees the other.
  */
 static void
 raise_chunks(uint32_t n)
@@ -69,9 +69,9 @@ desc_each(void (*fn)(struct desc *d, void *arg), void *arg)
 }
 
 /*
- * Its thread is alone: who held a lock, counted itself or waits is not there.
- * So all records are left as they are, and new ones made when needed. With
- * them go the deadlines.
+ * The child has one thread: those that held a lock, were counted or waited do
+ * not exist. So all records are abandoned as they are, and new ones made when
+ * needed. Their deadlines are lost.
  */
 void
 desc_forked(void)

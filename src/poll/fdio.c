@@ -10,7 +10,7 @@
 
 char tsan_io_point;
 
-/* Which calls are slow is learnt by address: each kind by its own. */
+/* Slow calls are learned by address (blocking.c): each kind has its own. */
 long
 fdio_blocking(fdio_try *fn, struct desc *d, void *arg)
 {
@@ -31,7 +31,7 @@ fdio_ready_now(struct desc *d, enum dir dir)
 	return fd_poll_now(&p, 1) != 0;
 }
 
-/* ---- errors that nobody was told ---- */
+/* ---- errors that were not reported ---- */
 
 /* Neither end of it can send any more. */
 static bool
@@ -42,7 +42,7 @@ is_hung_up(struct desc *d)
 	return fd_poll_now(&p, 1) == 1 && p.revents & POLLHUP;
 }
 
-/* -ETIMEDOUT is also what we say of a deadline. */
+/* -ETIMEDOUT may also mean our deadline. */
 cold void
 fdio_save_error(struct desc *d, enum dir dir, long err)
 {
@@ -68,13 +68,12 @@ fdio_take_error(struct desc *d, long n)
 {
 	uint8_t err = a_load_relaxed(&d->error);
 
-	/* relaxed: it is only a number; one of those who come is told */
+	/* relaxed: it is only a number; exactly one caller gets it */
 	return err && a_cas_relaxed(&d->error, err, 0) ? -err : n;
 }
 
-/* ---- waiting alone ---- */
+/* ---- waiting without a runtime ---- */
 
-/* A thread while no runtime is there that would tell it. */
 cold int
 fdio_wait_no_runtime(struct desc *d, enum dir dir)
 {

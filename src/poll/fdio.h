@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The loop of every call that may have to wait: try, and wait if there is
- * nothing to be had.
+ * The loop of every call that may have to wait: try, and wait if that would
+ * block.
  */
 #ifndef FDIO_H
 #define FDIO_H
@@ -17,28 +17,28 @@
 /* One try: a result or -errno; -EAGAIN: it has to wait. */
 typedef long fdio_try(struct desc *d, void *arg);
 
-/* fn, in which the kernel may block. */
+/* Calls fn, in which the kernel may block, as a blocking call. */
 long fdio_blocking(fdio_try *fn, struct desc *d, void *arg);
 
-/* One that is blocking itself: true if the call may be made now. */
+/* Of a descriptor without O_NONBLOCK: true if a call would not block now. */
 bool fdio_ready_now(struct desc *d, enum dir dir);
 
 /*
- * An error that the caller is not told, since he is told of the bytes before
- * it. Most come again by themselves. But that a connection has died the kernel
- * says once; after that there is an end of file, as if all had been read, and
- * -EPIPE. So it is kept for whoever finds one of these: fdio_take_error gives it, or
- * n. Within a call.
+ * An error that is not reported, since the call returns the bytes before it.
+ * Most errors occur again. But the kernel reports only once that a connection
+ * has died; after that there is an end of file, as if all had been read, or
+ * -EPIPE. So the error is kept for a later call that finds one of these:
+ * fdio_take_error returns it, or n. Within a call.
  */
 void fdio_save_error(struct desc *d, enum dir dir, long err);
 long fdio_take_error(struct desc *d, long n);
 
 /*
- * Has a read of n bytes, of those it wanted, left nothing to read? Of a TCP
- * socket less than that says so, unless it is odd. (Also if memory to read into
- * was missing in the middle, which is wrong until more arrives. A write does
- * not take that for an answer: memory that is not there makes it short, and no
- * event would come. It tries once more before it waits.)
+ * Has a read of n bytes, of those it wanted, left nothing to read? On a TCP
+ * socket a short read says so, unless HUP_OR_PRI is set. (A read is also short
+ * if part of its buffer is not mapped; then this is wrong until more arrives.
+ * For a write a short count is no answer: an unmapped buffer makes it short,
+ * and no event would come. It tries once more before it waits.)
  */
 static always_inline bool
 fdio_is_all(struct desc *d, size_t n, size_t want)
@@ -48,7 +48,7 @@ fdio_is_all(struct desc *d, size_t n, size_t want)
 }
 
 /*
- * `want` is how much a read asks for; 0: cannot tell. Within a call; fn is
+ * `want` is how many bytes a read asks for; 0: unknown. Within a call; fn is
  * inlined.
  */
 static always_inline long
@@ -80,7 +80,7 @@ fdio_loop(struct desc *d, enum dir dir, fdio_try *fn, void *arg, size_t want)
 	}
 }
 
-/* The whole call, on a number. */
+/* The whole call, on an fd. */
 static always_inline long
 fdio_call(int fd, enum dir dir, fdio_try *fn, void *arg, size_t want)
 {

@@ -1,48 +1,49 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who asks the kernel which descriptors are ready, and when.
+ * Which thread asks the kernel for ready descriptors, and when.
  *
- *   - A P that has run out of its own and the global queue's work looks,
- *     without sleeping, before it looks at other Ps.
- *   - One that has work looks every 61st switch, if nobody has looked for some
- *     50 us: who comes from the network is not starved by those who keep each
- *     other busy.
- *   - While there are goroutines that do not let others run by themselves
- *     (the monitor says so), a P also looks whenever one begins to wait for a
- *     descriptor, and those whom it finds come first; some times in a row.
+ *   - A P that has run out of its own and the global queue's work polls,
+ *     without sleeping, before it searches other Ps.
+ *   - A P that has work polls every 61st switch, if no P has polled for some
+ *     50 us: goroutines that the network wakes are not starved by those that
+ *     keep each other busy.
+ *   - While hogs are seen (the monitor says so), a P also polls whenever a
+ *     goroutine begins to wait for a descriptor, and what it finds comes
+ *     first; some times in a row.
  *   - While a P is idle, the watcher (expire.c) sleeps in the poller rather
- *     than on its note; it stays there when none is any more.
- *   - If there is no watcher and no P has looked since the monitor last did,
- *     they are stuck: then the monitor sleeps in the poller. Whom these wake
- *     while all Ps are busy is urgent.
+ *     than on its note; it stays there when no P is idle any more.
+ *   - If there is no watcher and no P has polled since the monitor's last
+ *     round, they are stuck: then the monitor sleeps in the poller. Goroutines
+ *     that these two wake while all Ps are busy are urgent.
  *
  * So a program that is busy with its network never pays for the waking of a
- * thread, only for the look.
+ * thread, only for the poll.
  *
- * Who sleeps in the poller can also be woken by its note. Both sides write
- * first and look second:
+ * A thread that sleeps in the poller can also be woken by its note. Both sides
+ * write first and read second:
  *
- *	who sleeps				who wakes
+ *	the sleeper				the waker
  *	1. sleeper = its note			1. marks the note
- *	2. looks at the note			2. if sleeper is that note:
- *	3. sleeps in the poller			   breaks the poller,
- *	4. sleeper = NULL			   else rouses the note
- *	5. looks at the note
+ *	2. reads the note			2. if sleeper is that note:
+ *	3. sleeps in the poller			   wakes the poller,
+ *	4. sleeper = NULL			   else wakes the note's futex
+ *	5. reads the note
  *
- * If the waker's 2 finds another sleeper or none, the one it wants has not
- * done 1 yet, and will see the mark in 2; or it sleeps on its note; or it has
- * done 4, and sees the mark in 5. A break that comes too late ends the next
- * sleep too early, which does no harm: every sleeper looks around and sleeps
- * again. One that was fetched by somebody who only looks is made once more.
+ * If the waker's 2 finds another sleeper or none, its target has not done 1
+ * yet, and will see the mark in 2; or it sleeps on its note; or it has done 4,
+ * and sees the mark in 5. A wake-up of the poller that comes too late ends the
+ * next sleep too early, which is harmless: every sleeper checks its conditions
+ * and sleeps again. One that is consumed by a thread that polls without
+ * sleeping is posted again.
  *
- * One at a time sleeps there. Who finds it taken (the monitor is just in it,
- * and a P has become idle; or the last watcher was woken, and has not left yet)
- * leaves its note in `next`, breaks the poller and sleeps on its note; who
- * leaves pokes that. It says so before it tries to get in a second time, who
- * leaves looks after it has left: so one of the two works. There may be two
- * who want to, the monitor and a new watcher. Then the later one pokes the
- * other, who looks around: the monitor finds that there is a watcher, and lets
- * it be; the watcher tries again.
+ * One thread at a time sleeps there. A thread that finds another one there (the
+ * monitor sleeps in it, and a P has become idle; or the last watcher was woken,
+ * and has not left yet) leaves its note in `next_sleeper`, wakes the poller and
+ * sleeps on its note; the one that leaves pokes that note. The first writes
+ * next_sleeper before it tries to get in a second time, the second reads it
+ * after it has left: so one of the two succeeds. Two may want to get in, the
+ * monitor and a new watcher. Then the later one pokes the other: the monitor
+ * finds that there is a watcher, and gives up; the watcher tries again.
  */
 #include "netpoll.h"
 
@@ -58,9 +59,9 @@ enum { TURN_FEW_US = 20 };	/* some 50 us */
 
 struct netpoll netpoll;
 static struct lock once = LOCK_INIT(RANK_POLLER);
-static bool forked;		/* there is no scheduler, and nobody watches */
+static bool forked;		/* there is no scheduler, and no watcher */
 
-/* No lock held: these have one each. */
+/* No lock held: each record has one. */
 static void
 register_own_fds(void)
 {
@@ -72,8 +73,8 @@ register_own_fds(void)
 }
 
 /*
- * Somebody may sleep on its note already, as the watcher of a timer that is far
- * away.
+ * The watcher may sleep on its note already, for a timer that is far away: it
+ * is poked.
  */
 int
 netpoll_start(void)
@@ -88,7 +89,8 @@ netpoll_start(void)
 		err = os_poller_open();
 		opened = !err;
 		if (opened)
-			/* sc: pairs with idle_sleep: it knows, or hears of it next */
+			/* sc: pairs with netpoll_on in idle_sleep: it sees
+			 * this, or the poke */
 			a_store_sc(&netpoll.on, 1);
 	}
 	lock_drop(&once);
@@ -100,7 +102,7 @@ netpoll_start(void)
 	return err;
 }
 
-/* Others may have held the lock. */
+/* Another thread may have held the lock. */
 void
 netpoll_forked(void)
 {
@@ -111,12 +113,12 @@ netpoll_forked(void)
 	desc_forked();
 }
 
-/* ---- fetching ---- */
+/* ---- polling ---- */
 
 /*
- * While they are on the list, and on no queue, `firing` counts: else all would
- * seem to be asleep. If any are, netpoll_fired uncounts. True: there was a
- * break, too.
+ * While goroutines are on the list, and on no queue, `firing` counts this
+ * thread: else all would seem to be asleep. If there are any, the caller's
+ * netpoll_fired uncounts it. True: the poller was woken, too.
  */
 static bool
 poll_events(int64_t timeout_ns, struct glist *woken)
@@ -139,9 +141,10 @@ poll_events(int64_t timeout_ns, struct glist *woken)
 }
 
 /*
- * The same for one who only looks. A break that he gets is not for him: the
- * kernel has woken the sleeper, who finds nothing and sleeps on. So it is made
- * once more. If nobody sleeps there now, whom it was for has left by himself.
+ * The same for a thread that polls without sleeping. A wake-up consumed here
+ * was meant for the sleeper: the kernel has woken that, it finds nothing and
+ * sleeps on. So it is posted again. If no thread sleeps there now, the target
+ * has already left.
  */
 static void
 poll_events_now(struct glist *woken)
@@ -163,9 +166,9 @@ bool
 netpoll_has_waiters(void)
 {
 	/*
-	 * sc: pairs with poll_events: who is not found waiting is counted there, or
-	 * queued. Not a load, which might be done before the look: either we
-	 * see poll_events's count, or it comes after our look.
+	 * sc: pairs with poll_events: a goroutine that is not found waiting is
+	 * counted there, or queued. Not a load, which might be done before the
+	 * search: either we see poll_events's count, or it comes after that.
 	 */
 	return desc_any_waiters() || a_add_sc(&netpoll.firing, 0) != 0;
 }
@@ -191,8 +194,8 @@ netpoll_verify(void)
 	os_poller_check();
 	a_add_sc(&netpoll.firing, 1);	/* sc: pairs with netpoll_has_waiters */
 	a_store_relaxed(&netpoll.unverified, 0);
-	/* Who waits queues first and looks second: it sees this, or we see
-	 * it in the queue. */
+	/* A waiter is pushed first and reads unverified second: it sees this,
+	 * or we see it in the queue. */
 	os_barrier_all();
 	more = desc_verify(&woken);
 	if (more)
@@ -211,7 +214,7 @@ poll_once(void (*ready)(struct glist *l), bool beside)
 	/* pairs with netpoll_start: the poller is there */
 	if (!a_load_acq(&netpoll.on))
 		return false;
-	/* Even if we do not: the monitor, if it sleeps there, shall leave. */
+	/* Even if we do not poll: the monitor, if it sleeps there, leaves. */
 	a_store_relaxed(&netpoll.last_poll, cpu_cycles());
 	if (a_load_relaxed(&netpoll.polling) ||
 	    (!beside && a_load_relaxed(&netpoll.sleeper)) ||
@@ -234,7 +237,7 @@ netpoll_poll(void)
 	return poll_once(sched_ready_list, false);
 }
 
-/* Even if the monitor sleeps there: we are faster than its waking. */
+/* Even if the monitor sleeps there: this is faster than its wake-up. */
 bool
 netpoll_poll_urgent(void)
 {
@@ -254,7 +257,7 @@ netpoll_poll_soon_slow(void)
 	if (pp && !pp->poll_first) {
 		pp->poll_first = true;
 		pp->fair.global_kept = pp->fair.global_at;
-		pp->fair.global_at = 0;	/* g0 takes it from there */
+		pp->fair.global_at = 0;	/* the next pick is on g0 */
 	}
 	rt_leave_out(mp);
 }
@@ -262,15 +265,15 @@ netpoll_poll_soon_slow(void)
 bool
 netpoll_due(void)
 {
-	/* relaxed: who looks asks again */
+	/* relaxed: poll_once checks again */
 	return a_load_relaxed(&netpoll.on) &&
 	    cpu_cycles() - a_load_relaxed(&netpoll.last_poll) >
 	    TURN_FEW_US * cpu_cycles_few_us();
 }
 
 /*
- * Whom it finds would wait behind the one that the global queue gives next;
- * that may be for a whole slice.
+ * While hogs are seen what it finds is urgent: it would wait behind the
+ * goroutine that the global queue gives next, maybe for a whole slice.
  */
 void
 netpoll_poll_if_due(void)
@@ -288,7 +291,8 @@ netpoll_poll_if_due(void)
 static void
 wake_sleeper(struct note *n)
 {
-	/* sc: pairs with enter_poller and leave_poller; the mark was made with sc */
+	/* sc: pairs with enter_poller and leave_poller; the mark was made with
+	 * sc */
 	if (a_load_sc(&netpoll.sleeper) == n)
 		os_poller_wake();
 	else
@@ -309,7 +313,7 @@ netpoll_poke(struct note *n)
 		wake_sleeper(n);
 }
 
-/* True if this note's sleeper may sleep in the poller now. */
+/* True if the thread of this note may sleep in the poller now. */
 static bool
 enter_poller(struct note *n)
 {
@@ -319,7 +323,8 @@ enter_poller(struct note *n)
 	if (a_cas_sc(&netpoll.sleeper, NULL, n))
 		return true;
 	hard_pause();
-	other = a_xchg_sc(&netpoll.next_sleeper, n);	/* sc: pairs with leave_poller */
+	/* sc: pairs with leave_poller */
+	other = a_xchg_sc(&netpoll.next_sleeper, n);
 	if (other && other != n)
 		netpoll_poke(other);
 	hard_pause();
@@ -333,9 +338,9 @@ enter_poller(struct note *n)
 }
 
 /*
- * Who is next may be in the poller already, by its second try: then it must
- * hear of the poke there. If it did not, the mark would be left in its note,
- * and keep the next poke from waking it.
+ * The next sleeper may be in the poller already, by its second try: then the
+ * poke must wake it there. Otherwise the mark would be left in its note, and
+ * keep the next poke from waking it.
  */
 static void
 leave_poller(void)

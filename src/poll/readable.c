@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goroutines that begin when a descriptor is readable. Until then such a one
- * is WAITING, has no stack, and hangs in `on_readable` of the descriptor:
+ * Goroutines that begin when a descriptor is readable. Until then such a
+ * goroutine is WAITING, has no stack, and is in `on_readable` of the
+ * descriptor:
  *
- *	         readable_claim              readable_attach
- *	NULL -----------------> CLAIMED --------------> a goroutine
- *	  ^                      |   |                     |
- *	  +----------------------+   | desc_close          | event, close, the
- *	  |  readable_drop               v                     | deadline: whoever
- *	  +------------------------ CLOSED                 | takes it starts it
- *	  |  readable_attach: starts at once                   |
- *	  +------------------------------------------------+
+ *	      readable_claim            readable_attach
+ *	NULL ----------------> CLAIMED -----------------> a goroutine
+ *	  ^                     |   |                         |
+ *	  +---------------------+   | desc_close              | event, close,
+ *	  |  readable_drop          v                         | deadline: the
+ *	  +----------------------- CLOSED                     | one that takes
+ *	  |  readable_attach: starts at once                  | it starts it
+ *	  +---------------------------------------------------+
  *
  * All under the descriptor's lock, as events are, but for the deadline: its
  * timer's function runs under the lock of a heap, so it only takes the
- * goroutine, by compare and swap. Who takes it under the descriptor's lock
- * stops the timer, too; so that is idle when the next one is attached.
+ * goroutine, by compare-and-swap. A thread that takes it under the
+ * descriptor's lock stops the timer, too; so the timer is idle when the next
+ * goroutine is attached.
  *
- * A claim counts as a call until it is attached or dropped: else the number
- * could be closed and somebody else's, who would find it taken.
+ * A claim counts as a call until it is attached or dropped: else the fd could
+ * be closed and reused, and its new owner would find it claimed.
  */
 #include "readable.h"
 
@@ -37,7 +39,7 @@ desc_of(struct timer *t)
 	return container_of(t, struct desc, timer);
 }
 
-/* Takes it, if there is one. */
+/* Takes the goroutine, if there is one. */
 static struct g *
 take(struct desc *d)
 {
@@ -67,7 +69,8 @@ readable_start(struct desc *d, bool closed, struct glist *woken)
 	if (likely(!a_load_relaxed(&d->on_readable)))
 		return;
 	if (closed)
-		a_cas_relaxed(&d->on_readable, READABLE_CLAIMED, READABLE_CLOSED);
+		a_cas_relaxed(&d->on_readable, READABLE_CLAIMED,
+		    READABLE_CLOSED);
 	gp = take(d);
 	if (!gp)
 		return;
@@ -75,7 +78,7 @@ readable_start(struct desc *d, bool closed, struct glist *woken)
 	glist_push(woken, gp);
 }
 
-/* If there is no memory for a timer it begins now, and waits by itself. */
+/* On allocation failure it begins now, and waits on its own stack. */
 void
 readable_deadline(struct desc *d, struct glist *woken)
 {
@@ -104,7 +107,7 @@ claim(struct desc *d)
 	return err;
 }
 
-/* 0: it is counted, too. */
+/* If 0 it is counted in refs, too. */
 int
 readable_claim(int fd)
 {
@@ -131,7 +134,7 @@ readable_drop(int fd)
 	desc_leave(d);
 }
 
-/* Is there anything to read? If not, an event will say so. Lock held. */
+/* Is there anything to read? If not, an event will report it. Lock held. */
 static bool
 readable_now(struct desc *d)
 {
@@ -154,8 +157,8 @@ readable_attach(int fd, struct g *gp)
 	bool last;
 
 	lock_take(&d->lock);
-	/* Before it can run: it may close the number, and want it gone. Who
-	 * closes it now needs the lock first.
+	/* Before the goroutine can run: it may close the fd, which must take
+	 * effect. A close that comes now needs the lock first.
 	 * pairs with desc_enter, and among users */
 	last = a_add_acqrel(&d->refs, -1u) == (CLOSING | 1);
 	/* pairs with take */
@@ -163,8 +166,8 @@ readable_attach(int fd, struct g *gp)
 		a_store_relaxed(&d->on_readable, NULL);
 		glist_push(&woken, gp);
 	} else if (!a_load_relaxed(&d->registered) || readable_now(d)) {
-		/* Or it was found closed behind our back since it was claimed,
-		 * and what has its number now is not known to the poller. */
+		/* Or it was found closed externally since it was claimed, and
+		 * the file that has the fd now is not registered. */
 		readable_start(d, false, &woken);
 	} else {
 		netpoll_waiter_added();

@@ -6,9 +6,9 @@
 #include "desc.h"
 
 /*
- * Goroutines that begin when a descriptor is readable.
- * claim: 0 or -errno; then, maybe on another thread, either attach gives it a
- * WAITING one, or drop undoes it. No lock held.
+ * claim reserves the descriptor: 0 or -errno; then, maybe on another thread,
+ * either attach gives it a WAITING goroutine, or drop undoes the claim. No lock
+ * held.
  */
 int readable_claim(int fd);
 void readable_attach(int fd, struct g *gp);
@@ -18,9 +18,10 @@ void readable_drop(int fd);
 
 /* Takes the goroutine that waits to begin, if there is one. */
 void readable_start(struct desc *d, bool closed, struct glist *woken);
-/* The deadline has changed. */
+/* The deadline has changed: sets the timer to it. */
 void readable_deadline(struct desc *d, struct glist *woken);
-/* Of the timer in a record. */
+
+/* The function of the timer in a record; the lock of its heap held. */
 void readable_expire(struct timer *t, int64_t now, struct glist *woken);
 
 #endif

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that may block their thread, announced by the goroutine.
+ * Blocking calls: calls that may block their thread, announced by the
+ * goroutine.
  *
- * Mostly such a call returns soon, so its M keeps its P, and only says where
- * it is (m->in_call): the monitor takes the P without looking at the thread if
- * others wait for it at its second look, 20 us later or more.
+ * Usually such a call returns soon, so its M keeps its P, and only sets
+ * m->in_call: the monitor retakes the P without checking the thread if others
+ * wait for it in its second round, 20 us later or more.
  *
- * A call that took so long the last times is expected to do so again: its M
- * gives the P away before it begins. Which calls those are is remembered by
- * the address of the function, or of the place that announced it, in a small
- * table; two calls that share an entry at worst cost each other some
- * microseconds. An entry is set when a call loses its P, and decays when a call
- * that gave it up was quick after all.
+ * A call that took so long before is expected to do so again: its M gives the
+ * P up before the call. Such calls are remembered by the address of the
+ * function, or of the place that announced it, in a small table; two calls
+ * that share an entry at worst cost each other some microseconds. An entry is
+ * set when a call loses its P, and decays when a call that gave it up was
+ * quick after all.
  *
- * Back from the call, a goroutine whose P is gone takes an idle one, its old
- * one if it can, or else queues behind all others, and its M rests.
+ * After the call, a goroutine whose P is gone takes an idle one, its old one
+ * if it can, or else goes to the end of the global queue, and its M parks.
  */
 #include "blocking.h"
 
@@ -27,7 +28,7 @@
 
 enum {
 	KEYS = 256,
-	KNOWN_SLOW = 4,		/* quick calls that it takes to forget */
+	KNOWN_SLOW = 4,		/* so many quick calls clear an entry */
 	QUICK_FEW_US = 8	/* some 20 us, in which a P stays with an M */
 };
 
@@ -40,7 +41,7 @@ key_of(const void *address)
 	    56);
 }
 
-/* The P was taken, or given up: what does that say of the next time? */
+/* The P was retaken, or given up: will the next call be slow, too? */
 static void
 learn(struct m *mp)
 {
@@ -56,8 +57,8 @@ learn(struct m *mp)
 }
 
 /*
- * It will take long: the P goes to an M that needs it. If there is none, the P
- * stays: the monitor takes it when one has been made. Inside.
+ * The call will take long: hands the P off. If no M is idle the P stays: the
+ * monitor retakes it when one has been made. Inside.
  */
 static cold void
 give_up_p(struct m *mp)
@@ -82,7 +83,7 @@ give_up_p(struct m *mp)
 	p_hand_off(pp);
 }
 
-/* Does anybody wait for this P? A guess: it may not be ours any more. */
+/* Does a goroutine wait for this P? A guess: it may not be ours any more. */
 static bool
 others_wait(struct p *pp)
 {
@@ -112,12 +113,13 @@ enter(struct m *mp, const void *address)
 		if (m_p(mp))
 			give_up_p(mp);
 		rt_leave_out(mp);
-	} else if (a_load_relaxed(&monitor_state.slow) && others_wait(m_p(mp))) {
+	} else if (a_load_relaxed(&monitor_state.slow) &&
+	    others_wait(m_p(mp))) {
 		monitor_hint();
 	}
 }
 
-/* Inside. The P is gone, or others shall run. Returns inside, with a P. */
+/* Inside. The P is gone, or it shall yield. Returns inside, with a P. */
 static cold void
 come_back(struct m *mp)
 {
@@ -149,8 +151,8 @@ leave(struct m *mp)
 unwinder_answer blocking_thrown(UNWINDER_ASKS);
 
 /*
- * fn has thrown an exception, which needs a P where it is caught. (In the
- * child of a fork in fn there is none.)
+ * fn has thrown an exception: the code that catches it needs a P. (In the child
+ * of a fork in fn there is no M.)
  */
 unwinder_answer
 blocking_thrown(UNWINDER_ASKS)

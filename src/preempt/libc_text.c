@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Texts that libc writes into memory of the calling thread, and frees or
- * writes again when that thread asks for the next one: of unknown errors and
- * signals, and of addresses. A goroutine that was preempted, or made a call of
- * this library, would find there what another goroutine has asked for. So
- * weft.h gives strerror, strsignal and inet_ntoa other names, and they are
- * here, with texts that belong to the goroutine until it asks again or ends.
- * On another thread they belong to the thread, as in libc.
+ * overwrites at the thread's next such call: of unknown errors and signals,
+ * and of addresses. A goroutine that was preempted, or made a call of this
+ * library, would find the text of another goroutine there. So weft.h gives
+ * strerror, strsignal and inet_ntoa other names, and they are here, with texts
+ * that belong to the goroutine until its next such call or its end. On a plain
+ * thread they belong to the thread, as in libc.
  *
  * Texts of errors and signals that libc knows are constant, and libc's.
  *
@@ -29,12 +29,12 @@
 
 __typeof__(strerror) strerror __attribute__((__weak__));
 __typeof__(strsignal) strsignal __attribute__((__weak__));
-/* POSIX's, whatever strerror_r is. */
+/* The POSIX variant, whatever strerror_r is. */
 int __xpg_strerror_r(int error, char *buf, size_t cap);
 
 static weft_gls key = { free };
 
-/* NULL without memory. */
+/* NULL on allocation failure. */
 static struct texts *
 texts(void)
 {
@@ -60,7 +60,7 @@ weft_strerror_(int error)
 	struct texts *t;
 	char none[1];
 
-	/* It says that there is no room, unless the error is unknown. */
+	/* ERANGE, for want of room, unless the error is unknown. */
 	if (strerror && __xpg_strerror_r(error, none, sizeof(none)) != EINVAL)
 		return strerror(error);
 	t = texts();
@@ -73,7 +73,7 @@ weft_strerror_(int error)
 public char *
 weft_strsignal_(int sig)
 {
-	enum { FEW = 32 };	/* those before have names */
+	enum { FEW = 32 };	/* signals below it have names */
 	struct texts *t;
 
 	if (strsignal && sig > 0 && sig < FEW)

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The monitor: a thread of its own, without a P, that looks at all Ps and sees
- * to it that none is stuck with an M that does not come back.
+ * The monitor: a thread of its own, without a P, that checks all Ps and sees
+ * to it that none is stuck with an M that does not yield.
  *
- * It looks every 20 us while there was something to do, and doubles that up to
- * 1 ms while there was not, but goroutines wait, and up to 10 ms while none
- * does. Each time:
+ * It works in rounds: every 20 us while it finds something to do; if not, the
+ * interval doubles, up to 1 ms while goroutines wait and to 10 ms while none
+ * does. In each round:
  *
- *   - no P is idle, or no M is: it runs the timers that are due, and sleeps no
- *     longer than until the next (else an idle M waits for them: expire.c);
- *   - no M waits for the network, and no P looks there: it does;
- *   - an M in an announced call loses its P at the second look if others wait
+ *   - if no P or no M is idle it runs the timers that are due, and sleeps no
+ *     longer than until the next (else the watcher does so: expire.c);
+ *   - if no M sleeps in the poller and no P polls, it polls;
+ *   - an M in a blocking call loses its P in the second round if others wait
  *     for it, and after 10 ms anyway;
  *   - a goroutine whose *slice* is over, 10 ms, or 0.5 ms if an urgent one
- *     waits, is dealt with in steps, if others wait: stuck.c;
- *   - those who were taken their P because they could not be preempted then
- *     are tried again, every 10 ms;
- *   - free stacks and cold ones are given back, once a second.
+ *     waits, is stopped in steps, if others wait: stuck.c;
+ *   - detached goroutines that could not be preempted when their P was retaken
+ *     are signalled again, every 10 ms;
+ *   - pages of free stacks and of long waiters are given back, and descriptors
+ *     verified, once a second.
  *
- * If all Ps have been idle for a while it sleeps until one is used (*deep*): an
- * idle program makes no system calls. Who takes an idle P looks whether it is
- * deep asleep, the monitor looks whether a P is used after it said so, under
- * one lock.
+ * If all Ps have been idle for 50 ms it sleeps until one is used (*deep*): an
+ * idle program makes no system calls. A thread that takes an idle P checks
+ * whether the monitor is in deep sleep, the monitor checks whether a P is in
+ * use after it has set `deep`, both under sched.lock.
  *
- * It is the only one that takes Ps: see retake.h.
+ * Only the monitor retakes Ps: see retake.h.
  */
 #include "monitor.h"
 
@@ -41,9 +42,9 @@
 enum { STACK_BYTES = 64 * 1024 };
 
 static const int64_t round_slow = 200 * US;	/* too long for a hint */
-static const int64_t deep_after_ns = 50 * MS;		/* idle before deep sleep */
+static const int64_t deep_after_ns = 50 * MS;	/* idle before deep sleep */
 static const int64_t scavenge_ns = 1000 * MS;
-static const int64_t listen_ns = 1 * MS;	/* after a P has looked */
+static const int64_t listen_ns = 1 * MS;	/* after a P has polled */
 static const int64_t hogs_seen_ns = 20 * MS;
 static const int64_t sleepers_ns = 1000 * MS;
 
@@ -53,9 +54,9 @@ static struct note note;	/* it sleeps here */
 
 struct monitor mon;
 
-/* ---- looking ---- */
+/* ---- a round ---- */
 
-/* A thread was refused before: perhaps now. */
+/* A thread could not be made before: tries again. */
 static void
 retry_no_thread(void)
 {
@@ -65,7 +66,7 @@ retry_no_thread(void)
 	a_store_relaxed(&sched.no_thread, 0);
 	lock_drop(&sched.lock);
 	idle_wake_if_work();
-	/* The thread may have been wanted for watching timers only. */
+	/* The thread may have been needed as the watcher only. */
 	expire_notify(expire_next());
 }
 
@@ -101,8 +102,8 @@ takes_sleepers(void)
 }
 
 /*
- * Nobody else waits for timers: no P is idle, or no M is (each is pinned, or
- * no thread was to be had).
+ * No M waits for timers: no P is idle, or there is no watcher (each M is
+ * pinned, or no thread could be made).
  */
 static bool
 must_run_timers(void)
@@ -113,8 +114,8 @@ must_run_timers(void)
 }
 
 /*
- * Nobody else waits for the network: no P is idle, or no M watches for it. (A
- * watcher that finds no P idle leaves the poller to us: expire.c.)
+ * No M waits for the network: no P is idle, or there is no watcher. (A watcher
+ * that finds no P idle leaves the poller to us: expire.c.)
  */
 static bool
 must_poll(void)
@@ -124,8 +125,8 @@ must_poll(void)
 }
 
 /*
- * If a P has looked there since we last did, they see to it themselves. If
- * not we look, and then listen (sleep_until), until one does.
+ * If a P has polled since the last round, the Ps poll for themselves. If not
+ * the monitor polls, and then sleeps in the poller (sleep_for) until one does.
  */
 static void
 poll_network(void)
@@ -142,7 +143,7 @@ poll_network(void)
 		wake_no_later(mon.now + listen_ns);
 }
 
-/* Goroutines were made to let others run, not long ago. */
+/* Were goroutines preempted or paused, or Ps to be retaken, recently? */
 static void
 update_hogs_seen(void)
 {
@@ -161,9 +162,9 @@ update_hogs_seen(void)
 static void
 check_all(void)
 {
-	/* sc: pairs with world_resize: so many Ps are there */
+	/* sc: pairs with world_resize: p_at of each is there */
 	uint32_t procs = a_load_sc(&sched.procs);
-	/* An idle P that no thread is to be had for helps nobody. */
+	/* An idle P is of no use if no M is available for it. */
 	bool full = a_load_relaxed(&sched.n_idle_p) == 0 ||
 	    a_load_relaxed(&sched.no_thread);
 
@@ -198,7 +199,7 @@ all_idle(void)
 	return a_load_relaxed(&sched.n_idle_p) == a_load_relaxed(&sched.procs);
 }
 
-/* How often a P has left the idle list; *idle: all are there. */
+/* How often a P has left the idle list; *idle: all are on it. */
 static uint64_t
 times_used(bool *idle)
 {
@@ -212,8 +213,8 @@ times_used(bool *idle)
 }
 
 /*
- * Descriptors that are waited for must be looked after: somebody has begun to
- * wait, or a goroutine has run, which may have closed one behind our back.
+ * Descriptors with waiters must be verified: a goroutine has begun to wait, or
+ * one has run, which may have closed a descriptor externally.
  */
 static bool
 verify_due(void)
@@ -234,7 +235,7 @@ verify(void)
 		mon.verified = gen;
 }
 
-/* Gives memory back now and then. */
+/* Once a second: gives memory back, verifies descriptors. */
 static void
 maintain(void)
 {
@@ -248,7 +249,7 @@ maintain(void)
 	os_thread_blocked_close(false);
 }
 
-/* Somebody must see to timers or the network, and nobody else does. */
+/* Timers or the network need the monitor. */
 static bool
 is_needed(void)
 {
@@ -257,33 +258,35 @@ is_needed(void)
 }
 
 /*
- * True if it may sleep until it is woken. What it has seen is asked once more
+ * True if it may sleep until it is woken. All conditions are checked once more
  * under the lock: in between a P may have been used and be idle again, and
- * have left a timer behind, or nobody who watches. From then on who uses one
- * wakes it.
+ * have left a timer behind, or no watcher. From then on a thread that takes an
+ * idle P wakes the monitor.
  */
 static bool
 try_deep_sleep(void)
 {
 	bool idle;
 
-	if (mon.now - mon.busy_at < deep_after_ns || mon.scavenging || verify_due() ||
-	    is_needed())
+	if (mon.now - mon.busy_at < deep_after_ns || mon.scavenging ||
+	    verify_due() || is_needed())
 		return false;
-	/* Who ended, or went to sleep, last may have left nobody who asks. */
+	/* The thread that ended or parked last may not have checked. */
 	deadlock_check();
 	lock_take(&sched.lock);
-	a_store_sc(&monitor_state.deep, 1);	/* sc: pairs with monitor_asleep */
+	/* sc: pairs with monitor_asleep */
+	a_store_sc(&monitor_state.deep, 1);
 	idle = all_idle() && !a_load_relaxed(&sched.no_thread) &&
 	    !netpoll_verify_due() && !is_needed() &&
 	    (!netpoll_on() || sched.idle_gen == mon.verified);
 	if (!idle)
-		a_store_sc(&monitor_state.deep, 0);	/* sc: the same */
+		/* sc: the same */
+		a_store_sc(&monitor_state.deep, 0);
 	lock_drop(&sched.lock);
 	return idle;
 }
 
-/* Until when it sleeps, published before the last look at the timers. */
+/* Until when it sleeps, published before the last check of the timers. */
 static int64_t
 publish_wake_time(int64_t until)
 {
@@ -303,7 +306,7 @@ sleep_for(int64_t ns)
 {
 	struct glist woken = {0};
 
-	/* Woken: there is something to see to, maybe more than once. */
+	/* Woken: there is something to do, maybe more than once. */
 	if (!mon.listen) {
 		if (note_wait(&note, ns) == NOTE_POKED)
 			mon.round = ROUND_MIN;
@@ -337,7 +340,7 @@ sleep_until_next(void)
 
 	mon.round = mon.acted ? ROUND_MIN : mon.round * 2;
 	if (mon.round > most || mon.busy_at != mon.now)
-		mon.round = most;	/* or nobody has a P */
+		mon.round = most;	/* or no M has a P */
 	if (try_deep_sleep()) {
 		a_store_relaxed(&monitor_state.slow, 1);
 		os_thread_blocked_close(true);

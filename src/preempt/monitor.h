@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The monitor, a thread without a P that sees to it that nobody is stuck. See
+ * The monitor, a thread without a P that sees to it that no P is stuck. See
  * monitor.c for what it does and when it sleeps.
  */
 #ifndef MONITOR_H
@@ -12,7 +12,7 @@
 struct monitor_state {
 	/* the monitor writes, any thread reads */
 	a64 until;		/* it sleeps until then */
-	a32 deep;		/* ... or until it is woken: all is idle */
+	a32 deep;		/* ... or until it is woken: all Ps are idle */
 	a32 slow;		/* it sleeps longer than a hint can wait */
 };
 
@@ -24,17 +24,17 @@ int monitor_start(int64_t slice_us);
 void monitor_forked(void);
 void monitor_wake(void);
 
-/* Is it in deep sleep? Asked under sched.lock, when a P begins to be used. */
+/* Is it in deep sleep? Under sched.lock, when a P leaves the idle list. */
 static inline bool
 monitor_asleep(void)
 {
-	/* sc: pairs with try_deep_sleep, which looks for a P in use after */
+	/* sc: pairs with try_deep_sleep, which checks for Ps in use after */
 	return a_load_sc(&monitor_state.deep) != 0;
 }
 
 /*
- * Something waits that only the monitor may be able to help: work is queued
- * and every P may be with an M that does not come back.
+ * Work was queued that only the monitor may be able to have run: every P may
+ * be with an M that does not yield. Shortens a long sleep.
  */
 static inline void
 monitor_hint(void)
@@ -43,11 +43,11 @@ monitor_hint(void)
 		monitor_wake();
 }
 
-/* No P is idle, and a timer was set: it must not sleep longer than that. */
+/* No P is idle, and a timer was armed: the monitor must not sleep longer. */
 static inline void
 monitor_timer_set(int64_t when)
 {
-	/* sc: pairs with sleep_round, which looks at the timers after */
+	/* sc: pairs with publish_wake_time, which checks the timers after */
 	if (when < (int64_t)a_load_sc(&monitor_state.until))
 		monitor_wake();
 }

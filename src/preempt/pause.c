@@ -2,13 +2,13 @@
 /*
  * A goroutine that cannot be moved to another thread is paused with the thread
  * that it runs on: the handler of the preemption signal gives the P to another
- * M and sleeps, right there, until its M has a P again. Nothing need be known
- * about the code that was interrupted: it is what the kernel does when it
+ * M and sleeps, in the handler, until its M has a P again. Nothing need be
+ * known about the code that was interrupted: the kernel does the same when it
  * takes the CPU away. So at most as many threads compute as there are Ps.
  *
  * A paused goroutine is RUNNABLE, in the global queue like one that was
  * preempted, and bound to its M like one that is pinned (pin.c): an M that
- * finds it there hands its own P over. Its M is on the list of paused ones.
+ * finds it there hands its own P over. Its M is on the list sched.paused.
  *
  *	          the handler, under sched.lock
  *	running -------------------------------> paused
@@ -16,33 +16,33 @@
  *	   +---------------------------------------+
  *	   |  the M itself, woken with a P (hand_p_to, p_hand_off, idle_wake)
  *	   |
- *	   +-- without a P, as a loose one: the runtime has ended (pause_end)
+ *	   +-- without a P, detached: the runtime has ended (pause_end)
  *
  * On entry of the handler the M is outside, on exit, too. In between it is
- * inside, so its P is not taken; the P leaves with the pause, in one step
- * under the lock.
+ * inside, so its P is not retaken; the pause gives it away in one step under
+ * the lock.
  *
  * What could go wrong, and why it does not (models/pause.pml):
  *
  *   - The thread may hold a lock of libc, of malloc, or of the loader. It is
  *     not paused in their code (elf/critical.h), but a constructor that dlopen
  *     calls, or code between flockfile and funlockfile, is elsewhere. So the
- *     way by which a paused goroutine gets a P needs no such lock: neither the
- *     monitor, nor this handler, nor an M between two goroutines makes threads
- *     or calls malloc (m.h). A goroutine that waits for such a lock sleeps in
- *     the kernel and loses its P.
- *   - It may be in the middle of this library's code, outside of the brackets:
- *     not there. Or in a signal handler of the program's that interrupted us:
- *     locks that we hold are counted (os/lock.h), and the goroutine must be
- *     RUNNING.
+ *     path by which a paused goroutine gets a P needs no such lock: neither
+ *     the monitor, nor this handler, nor an M between two goroutines makes
+ *     threads or calls malloc (m.h). A goroutine that waits for such a lock is
+ *     blocked in the kernel and loses its P.
+ *   - It may be in the middle of this library's code, but outside: it is not
+ *     paused there. Or in a signal handler of the program that interrupted
+ *     us: locks that we hold are counted (os/lock.h), and the goroutine must
+ *     be RUNNING.
  *   - There may be no M to go on with the P. Then it is not paused.
  *   - All threads may be paused, at the limit of their number. So twice as
- *     many as there are Ps are left out: for those that compute meanwhile, and
+ *     many as there are Ps are reserved: for those that compute meanwhile, and
  *     for goroutines that can be moved. Urgent ones may use these. At the limit
- *     those that are paused take turns among themselves. (If as many goroutines
+ *     paused goroutines take turns among themselves. (If as many goroutines
  *     loop in such code as there may be threads, others wait for ever.)
- *   - A thread with a real-time policy would have a lower one of ours wait.
- *     It is not paused.
+ *   - A thread with a real-time policy would wait for one of ours with a lower
+ *     priority. It is not paused.
  *
  * Only raw system calls are made here: no function of libc is safe.
  */
@@ -89,7 +89,7 @@ pause_possible(void)
 
 /* ---- in the handler: inside ---- */
 
-/* Is there a reason not to pause it here and now? -1 if there is none. */
+/* The reason not to pause it here and now, or -1. */
 static int
 why_not_pause(struct m *mp, uintptr_t pc)
 {
@@ -107,9 +107,9 @@ why_not_pause(struct m *mp, uintptr_t pc)
 
 /*
  * sched.lock held: the M that gets P pp. The one whose goroutine is first in
- * the global queue, if it is paused and pp has none of its own; else one that
- * searches. If there is none, or if too many threads are paused, another one
- * that is paused, wherever it stands; NULL if none is.
+ * the global queue, if that is bound and pp has no work of its own; else an
+ * idle one, which searches. If none is idle, or if too many threads are
+ * paused, another one that is bound, wherever it is in the queue; or NULL.
  */
 static struct m *
 successor(struct p *pp)
@@ -122,7 +122,7 @@ successor(struct p *pp)
 	if (a_load_relaxed(&sched.n_paused) + kept <= sched.max_m ||
 	    globq_urgent(&sched.globq))
 		mp = m_idle_get();
-	/* Those of its own and those of the global queue by turns. */
+	/* Its own queue and the global one in turn, as alternate_sources. */
 	pp->fair.global_first = !pp->fair.global_first;
 	if (pp->fair.global_first)
 		pp->fair.global_at = 0;
@@ -144,14 +144,15 @@ queue(struct m *mp)
 	rt_uncount_detached(mp);
 	list_push(&sched.paused, &mp->paused);
 	a_add_relaxed(&sched.n_paused, 1);
-	/* The signal is dealt with. */
+	/* The request and the signal are served. */
 	a_store_relaxed(&mp->preempt_req, 0);
-	a_store_rel(&mp->verdict, VERDICT_IDLE);	/* pairs with on_verdict */
+	/* pairs with on_verdict */
+	a_store_rel(&mp->verdict, VERDICT_IDLE);
 }
 
 /*
- * Leaves the P to another M. False if that is not possible; else *to gets it,
- * or, if that is NULL, the world stops, or there was none to leave.
+ * Gives the P up and queues the goroutine. False if that is not possible; else
+ * *to gets the P, or, if that is NULL, the world stops, or there was no P.
  */
 static bool
 release_p(struct m *mp, struct p **pp, struct m **to, bool *last)
@@ -166,8 +167,8 @@ release_p(struct m *mp, struct p **pp, struct m **to, bool *last)
 	stopping = a_load_relaxed(&sched.stopping);
 	can = !(stopping & STOP_ENDED) &&
 	    (!*pp || stopping || (*to = successor(*pp)));
-	/* Those that are paused would pass the P round among themselves, and
-	 * leave none for those that need an M. */
+	/* Else paused goroutines would pass the P to each other, and leave
+	 * none for those that need an M. */
 	want = !sched.n_idle_m && !sched.n_making && m_can_make();
 	if (can && *pp) {
 		m_release(mp);
@@ -182,8 +183,8 @@ release_p(struct m *mp, struct p **pp, struct m **to, bool *last)
 }
 
 /*
- * Under the lock under which pause_end pokes: an M that was still poked then,
- * for another reason, looks here after that.
+ * Under the lock under which pause_end pokes: an M whose note was poked
+ * already, for another reason, reads it after that.
  */
 static bool
 has_ended(void)
@@ -196,7 +197,7 @@ has_ended(void)
 	return ended;
 }
 
-/* Until the M is given a P. False if the runtime has ended. */
+/* Sleeps until the M is given a P. False if the runtime has ended. */
 static bool
 sleep_paused(struct m *mp)
 {
@@ -206,7 +207,7 @@ sleep_paused(struct m *mp)
 	return true;
 }
 
-/* It runs again: with its P, or loose, since there are no turns any more. */
+/* It runs again: with a P, or detached, since the runtime has ended. */
 static void
 resume(struct m *mp, bool with_p)
 {
@@ -229,8 +230,8 @@ resume(struct m *mp, bool with_p)
 	}
 	a_and_relaxed(&gp->hold, (uint8_t)~HOLD_PAUSED);
 	g_set(gp, G_RUNNABLE, G_RUNNING);
-	/* At the end another M may have taken it from the queue, and must
-	 * still find that it is bound. */
+	/* If the runtime has ended another M may have taken it from the queue,
+	 * and must still find that it is bound. */
 	if (with_p)
 		pin_unbind(mp, gp);
 	a_store_relaxed(&mp->unmovable, true);
@@ -257,8 +258,8 @@ pause_here(struct m *mp, uintptr_t pc, int why)
 		m_move_here(to);
 		m_start(to, pp, false);
 	}
-	idle_wake();		/* one more is queued: see idle.c */
-	/* The P may have been the last in use that looked at timers. */
+	idle_wake();		/* a goroutine was queued: see idle.c */
+	/* The P may have been the last in use that checked timers. */
 	expire_notify(expire_next());
 	expire_need_watcher();
 	resume(mp, sleep_paused(mp));

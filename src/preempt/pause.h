@@ -11,7 +11,7 @@
 
 /* At boot: which code is critical. */
 void pause_init(bool on);
-/* Can goroutines of this program be paused? And if not, why. */
+/* Can goroutines of this program be paused? And why not, or NULL. */
 bool pause_possible(void);
 const char *pause_impossible(void);
 
@@ -22,8 +22,8 @@ const char *pause_impossible(void);
  */
 int pause_here(struct m *mp, uintptr_t pc, int why);
 
-/* The main goroutine has returned: those that are paused go on, without a P,
- * and none is paused any more. No lock held. */
+/* The main goroutine has returned: paused goroutines go on, without a P, and
+ * none is paused any more. No lock held. */
 void pause_end(void);
 
 #endif

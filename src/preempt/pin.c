@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goroutines that stay on one thread, and others that must be looked at twice
- * before they run.
+ * Goroutines that stay on one thread, and others with a *hold*, which must be
+ * resolved before they run.
  *
  * A pinned goroutine has HOLD_PIN set and its M in its stack's header; the M
- * has it in `pinned` and runs no other: its P is `has_pinned_m`, so that nobody is
- * switched to directly, and on g0 the M does not search. When the goroutine
- * waits, its M hands the P on and sleeps on its own note, on no list. When the
- * goroutine's turn comes on some other P, that M finds the hold, gives its own
- * P to the goroutine's M, wakes it, and rests: one thread is woken for each
- * change, not two.
+ * has it in `pinned` and runs no other: its P has `has_pinned_m`, so that no
+ * goroutine is switched to directly, and on g0 the M does not search. When the
+ * goroutine waits, its M hands the P off and sleeps on its own note, on no
+ * list. When the goroutine's turn comes on some other P, that M finds the
+ * hold, gives its own P to the goroutine's M, wakes it, and parks: one thread
+ * is woken for each change, not two.
  *
  * A goroutine without a P that makes a call is pinned for as long as it waits
- * for one (pin_yield_global): who holds a pthread lock across a call that need
- * not wait finds itself on the same thread.
+ * for one (pin_yield_global): a goroutine that holds a pthread lock across a
+ * call that need not wait is on the same thread after it.
  */
 #include "pin.h"
 
@@ -33,7 +33,7 @@ pin_wait(struct m *mp)
 {
 	struct p *pp;
 
-	/* Then its P, if any, is for the end of its thread to hand on. */
+	/* Then m_main hands its P off, if it has one. */
 	if (mp->exits)
 		return NULL;
 	if (a_load_relaxed(&sched.stopping) & STOP_ENDED)
@@ -51,10 +51,11 @@ pin_wait(struct m *mp)
 }
 
 /*
- * P pp goes to an M that runs one goroutine only, maybe for a whole slice. What
- * was woken here must not wait for that: other Ps take it, or it comes first
- * when that goroutine is stopped. (Newborns stay: there may be thousands, and
- * a thief takes them in the right order.)
+ * P pp goes to an M that runs one goroutine only, maybe for a whole slice.
+ * Goroutines that were readied here must not wait for that: they become
+ * urgent, so other Ps take them, or they come first when that goroutine is
+ * stopped. (Newborns stay: there may be thousands, and a thief takes them in
+ * the right order.)
  */
 static void
 spill_woken(struct p *pp)
@@ -71,7 +72,7 @@ spill_woken(struct p *pp)
 	monitor_hint();
 }
 
-/* gp belongs to another M: that gets our P. */
+/* The goroutine is bound to the M `to`, which gets the P of mp. */
 static void
 hand_p_to(struct m *mp, struct m *to)
 {
@@ -87,11 +88,11 @@ hand_p_to(struct m *mp, struct m *to)
 }
 
 /*
- * The monitor gives pages of its stack back just now: that takes some
- * microseconds. Then what it noted is no longer true. The step that says so
- * may come after its claim, though the look before did not: then it has not
- * heard of us, and we wait once more. (If it comes before, the claim finds
- * nothing noted, and is none.)
+ * Waits while the monitor scavenges its stack, which takes some microseconds,
+ * and clears what the monitor noted (SEEN, SCAVENGED). The clearing may come
+ * after a claim although the load before came first: then the monitor has not
+ * seen it, and we wait once more. (If it comes before, the claim finds no SEEN,
+ * and is void.) See scavenge.c.
  */
 static void
 wait_scavenged(struct g *gp)
@@ -135,8 +136,9 @@ pin_is_first(void)
 }
 
 /*
- * Wherever it stands: without an idle M, those before it cannot run. The walk
- * is as long as the queue, so it is made only if there is any.
+ * The first that is bound, wherever it is in the queue: without an idle M,
+ * those before it cannot run. The walk is as long as the queue, so it is made
+ * only if there is one.
  */
 static struct g *
 first_bound(void)

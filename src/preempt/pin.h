@@ -5,16 +5,17 @@
 
 #include "sched.h"
 
-/* On g0 of an M whose goroutine is pinned: that, when its turn has come. */
+/* On g0 of an M whose goroutine is pinned: returns it when its turn has come;
+ * NULL if the M shall end. */
 struct g *pin_wait(struct m *mp);
 /*
- * Is there anything against running gp on this M now? If it belongs to another
- * M that gets our P.
+ * On g0: may gp, which has a hold, run on this M now? If it is bound to another
+ * M that M gets our P, and false is returned.
  */
 bool pin_resolve_hold(struct m *mp, struct g *gp);
-/* The goroutine waits for its turn on its own M. Inside; returns inside. */
+/* sched_yield_global, bound to its M meanwhile. Inside; returns inside. */
 void pin_yield_global(struct m *mp);
-/* Inside: binds it to its M for as long as it waits; and no longer. */
+/* Inside: binds a goroutine to its M while it waits; and undoes it. */
 void pin_bind(struct m *mp, struct g *gp);
 void pin_unbind(struct m *mp, struct g *gp);
 /* sched.lock held: is a goroutine that is bound to an M first in the global
@@ -22,11 +23,11 @@ void pin_unbind(struct m *mp, struct g *gp);
 bool pin_is_first(void);
 /*
  * sched.lock held, and no M is idle for a P: is there such a goroutine anywhere
- * in the global queue? And takes it from there: the M that it waits on.
+ * in the global queue? And takes it from there: the M that it is bound to.
  */
 bool pin_is_any(void);
 struct m *pin_take_any(void);
-/* It ends. True if its M ends with it. */
+/* The goroutine ends. True if its M ends with it. */
 bool pin_end(struct m *mp, struct g *gp);
 
 #endif

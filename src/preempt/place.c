@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where goroutines sleep without having said so.
+ * Where goroutines block without having announced it.
  *
- * The monitor notices that a thread sleeps in the kernel outside of this
- * library, and takes its P. That takes some ten microseconds, and on a single
- * P each sleeper costs it anew. But programs do the same again and again: a
- * handler takes a connection from a channel and asks the database. So places
- * are learned: if the goroutine was found asleep, twice running, after a call
- * of this library returned to address A, then the next goroutine that returns
- * to A is expected to sleep. It gives up its P at once, as in an announced call
- * (blocking.c), and goes on without one. A goroutine that begins counts as one that
- * returned to its function.
+ * The monitor notices that a thread is blocked in the kernel outside of this
+ * library, and retakes its P. That takes some ten microseconds, and on a single
+ * P each such thread costs them again. But programs repeat themselves: a
+ * handler receives a connection from a channel and asks the database. So
+ * places are learned: if goroutines were found blocked twice in a row after a
+ * call of this library returned to address A, then the next goroutine that
+ * returns to A is expected to block. It gives up its P at once, as in a
+ * blocking call (blocking.c), and goes on without one. A goroutine that begins
+ * counts as one that returned to its function.
  *
- * A call that did not wait when its place was learned gives the P up where it
- * begins: without one it works as on a plain thread. One that waits gives it
- * up when it goes on.
+ * If the call did not wait when its place was learned, the P is given up where
+ * the call begins: without a P it works as on a plain thread. If it waits, the
+ * P is given up when it is resumed.
  *
  * Addresses are kept as keys of a small table; two that share a key at worst
- * cost each other a hand-off. An entry grows when a goroutine is found asleep,
- * or was away for long, and decays when it was away for a moment only; if it
- * computed, it is forgotten at once.
+ * cost each other a hand-off. An entry grows when a goroutine is found blocked,
+ * is set to its maximum when one was without a P for long, and decays when it
+ * was so for a moment only; if it computed, the entry is cleared.
  *
- * All of it happens only while the monitor finds sleepers, or did within the
- * last second (ATTEND_SLEEPERS): other programs pay for one look at a word that
- * does not change.
+ * All of it happens only while the monitor finds blocked threads, or did within
+ * the last second (ATTEND_SLEEPERS): other programs pay for one load of a word
+ * that does not change.
  */
 #include "place.h"
 
@@ -32,7 +32,7 @@
 
 enum {
 	KEYS = 256,
-	EXPECTED = 2,		/* found asleep so often: expected */
+	EXPECTED = 2,		/* found blocked so often: expected */
 	MOST = 6,
 	QUICK_FEW_US = 8	/* some 20 us, in which a P stays with an M */
 };
@@ -40,10 +40,10 @@ enum {
 /* any thread, atomic: guesses */
 static struct {
 	a8 slept;		/* 0..MOST */
-	a8 waits;		/* the call waited, the last time */
+	a8 waits;		/* the call waited the last time */
 } places[KEYS];
 
-/* Never 0, which is none. */
+/* Never 0, which means none. */
 static uint8_t
 key_of(const void *address)
 {
@@ -60,7 +60,7 @@ expected(uint8_t key)
 
 /* ---- the goroutine ---- */
 
-/* Inside. If no M is idle, the P stays: the monitor sees to it. */
+/* Inside. If no M is idle the P stays, and the monitor may retake it. */
 static cold void
 give_up_p(struct m *mp, uint8_t key)
 {

@@ -1,34 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stopping a goroutine that computes: it is asked to, or a signal does it.
+ * Preempting a goroutine that computes: at a checkpoint, or by a signal.
  *
- * The signal's handler runs on the M's signal stack and looks at where the
+ * The signal's handler runs on the M's signal stack and checks where the
  * goroutine was interrupted. It preempts only if all of this holds:
  *
  *   1. the M is outside of the runtime; the goroutine is neither pinned nor in
- *      a region without preemption nor in an announced call. (Its P may be
- *      gone, if the signal was late: so much the better that it stops.)
+ *      a region without preemption nor in a blocking call. (Its P may be gone,
+ *      if the signal was late: then it stops competing with others.)
  *   2. the stack pointer is in the goroutine's stack, with room below it for
  *      all registers: so no other signal handler is active on another stack.
- *      And we are not: a handler of the program's may have called ours. The
- *      signal mask, which is the thread's, is that of all Ms: the program has
- *      not changed it, and no signal handler is active on this stack;
+ *      Our handler is not on that stack: one of the program may have called
+ *      it. The signal mask, which is the thread's, is that of all Ms: the
+ *      program has not changed it, and no signal handler is active on this
+ *      stack;
  *   3. the instruction is in a module that passed the audit (elf/audit.h), and
  *      not in our own code;
  *   4. and so is every frame up to the goroutine's entry (elf/unwind.h), which
  *      rules out handlers on this stack and callbacks from libraries. Of our
- *      own functions only those may be among them that call the user's:
- *      whatever they called may have moved to another thread by itself;
+ *      own functions only those that call the user's may be among them: they
+ *      allow for being on another thread when that returns;
  *   5. no general register and no word of the stack in use points into the
  *      memory of this thread. Of the registers that a call may change only
  *      those count that hold the address of errno: the others are full of
- *      what is long dead, vector registers more than any.
+ *      dead values, vector registers most of all.
  *
  * Then it copies the frame that the kernel has saved to the goroutine's stack
- * and returns into yield_preempted() (arch/sigframe.h), which queues the goroutine behind
- * all others. When its turn comes, on whichever M, the kernel restores it.
+ * and returns into yield_preempted() (arch/sigframe.h), which queues the
+ * goroutine behind all others. When its turn comes, on any M, the kernel
+ * restores it.
  *
- * From the handler on the M is inside, so its P is not taken, and until the
+ * From the handler on the M is inside, so its P is not retaken, and until the
  * system call that restores the goroutine the pc is in our code: it is not
  * preempted twice.
  */
@@ -53,23 +55,23 @@ public uint32_t weft_attention_;
 enum {
 	ALLOWED_MAX = 16,		/* libraries, by weft_preempt_allow */
 	YIELD_BYTES = 2048,		/* for the code of yield_preempted */
-	WAYS_BYTES = 256,		/* of explanation */
+	WAYS_BYTES = 256,		/* for the text of explain_ways */
 	SCAN_MAX = 4 * 1024 * 1024	/* of stack: some 500 us */
 };
 
 /*
  * Written at boot and by weft_preempt_allow, under lock; then constant. A
- * library that has passed is of use when the program has, and a program that
- * needs libraries passes when they have: so these are kept, and the program
- * is audited again with each.
+ * library that has passed the audit counts only when the program has, and a
+ * program that needs libraries passes only when they have: so these are kept,
+ * and the program is audited again with each.
  */
 static struct {
 	struct lock lock;
-	int signal;			/* 0: never */
+	int signal;			/* 0: no preemption by signal */
 	struct module module[ALLOWED_MAX + 2];
-	a32 n;				/* so many are there */
+	a32 n;				/* the number of modules */
 	struct module library[ALLOWED_MAX];
-	uint32_t libraries;		/* so many have passed */
+	uint32_t libraries;		/* the number that have passed */
 	struct audit program, others;
 } allowed = { .lock = LOCK_INIT(RANK_GFREE) };
 
@@ -84,7 +86,7 @@ in_allowed(uintptr_t pc, uint32_t n)
 	return false;
 }
 
-/* Does any word point to what belongs to this thread? */
+/* Does any word point into the thread's stack or TLS? */
 static bool
 has_thread_ptr(const struct m *mp, const uintptr_t *from, const uintptr_t *end)
 {
@@ -97,11 +99,12 @@ has_thread_ptr(const struct m *mp, const uintptr_t *from, const uintptr_t *end)
 }
 
 /*
- * The registers that a call need not preserve are full of what the last one,
- * of ours or of libc, left there, thread pointers among it. They count only in
- * a program that can have got such a pointer: from ctype's functions, the one
- * kind the audit lets through that returns one. (Said before the module that
- * has it is counted, which check_preemptible has seen.)
+ * The registers that a call need not preserve hold what the last call, of ours
+ * or of libc, left there, among it pointers into the thread. They count only
+ * in a program that can have got such a pointer: from the tables of ctype, the
+ * one kind of function that the audit lets pass and that returns one. (`tables`
+ * is set before the module is counted in allowed.n, which check_preemptible
+ * has read.)
  */
 static bool
 regs_have_thread_ptr(const struct m *mp, const uintptr_t regs[DWARF_REGS])
@@ -118,10 +121,10 @@ regs_have_thread_ptr(const struct m *mp, const uintptr_t regs[DWARF_REGS])
 
 /*
  * errno, as weft.h defines it, gives the program one pointer into its thread,
- * and in "errno = value" compilers ask for it before they compute the value.
- * They keep it where there is room, in registers that no call preserves if no
- * call follows. This very address is never there by chance: neither libc nor
- * we leave it behind. (A goroutine whose next loop does not touch the register
+ * and in "errno = value" compilers get it before they compute the value. They
+ * keep it in any free register, also in one that no call preserves if no call
+ * follows. This address is never there by chance: neither libc nor the runtime
+ * leaves it behind. (A goroutine whose next loop does not touch the register
  * in which it got errno's address is not preempted in that loop.)
  */
 static bool
@@ -183,7 +186,7 @@ check_frames(struct m *mp, const ucontext_t *uc, uint32_t n)
 	return check_words(mp, uc, regs, &st);
 }
 
-/* -1, or why not. Inside. */
+/* Points 1 to 5: -1 if all hold, or the reason against it. Inside. */
 static int
 check_preemptible(struct m *mp, const ucontext_t *uc)
 {
@@ -279,8 +282,10 @@ on_signal(void *context)
 		return true;
 	}
 	a_store_relaxed(&mp->preempt_req, 0);
-	a_store_rel(&mp->verdict, VERDICT_IDLE);	/* pairs with on_verdict */
-	/* pairs with weft_preempt_stats_read: who counts it counts the signal first */
+	/* pairs with on_verdict */
+	a_store_rel(&mp->verdict, VERDICT_IDLE);
+	/* pairs with weft_preempt_stats_read: a reader that sees this also sees
+	 * the count of signals */
 	a_add_acqrel(&preempt_stats.preempted, 1);
 	sigframe_keep(uc, yield_preempted_);
 	return true;
@@ -305,11 +310,11 @@ preempt_send(struct m *mp)
 {
 	if (!a_load_relaxed(&mp->can_signal))
 		return false;
-	/* pairs with on_signal. One at a time: a second would be a
-	 * stranger's. */
+	/* pairs with on_signal. One at a time: a second would be taken for
+	 * the program's. */
 	if (a_load_acq(&mp->verdict) == VERDICT_SENT)
 		return true;
-	/* Before it is sent: nobody shall count more that were preempted. */
+	/* Before it is sent: no reader shall see more preempted than this. */
 	preempt_stats_inc(&preempt_stats.signals);
 	/* pairs with on_signal */
 	a_store_rel(&mp->verdict, VERDICT_SENT);
@@ -320,7 +325,7 @@ preempt_send(struct m *mp)
 	return false;
 }
 
-/* ---- who may be preempted ---- */
+/* ---- which code may be preempted ---- */
 
 /* Adds a module: from now on handlers find it. Lock held. */
 static void
@@ -330,10 +335,10 @@ allow(const struct module *m)
 
 	check(lock_held(&allowed.lock));
 	allowed.module[n] = *m;
-	a_store_rel(&allowed.n, n + 1);		/* pairs with check_preemptible */
+	a_store_rel(&allowed.n, n + 1);	/* pairs with check_preemptible */
 }
 
-/* Our own code, if it is not the program's: never preempted, but unwound. */
+/* The library, if it is a module of its own: never preempted, but unwound. */
 static void
 allow_ourselves(const struct module *program)
 {
@@ -344,7 +349,7 @@ allow_ourselves(const struct module *program)
 		allow(&m);
 }
 
-/* The program, if it passes, and all that was waiting for it. Lock held. */
+/* The program, if it passes, and the libraries that have. Lock held. */
 static bool
 allow_program(void)
 {
@@ -363,7 +368,7 @@ allow_program(void)
 	return true;
 }
 
-/* What follows from that: how goroutines that compute are stopped. */
+/* What follows from the audit: how goroutines that compute are stopped. */
 static size_t
 explain_ways(char out[WAYS_BYTES])
 {
@@ -507,9 +512,9 @@ weft_preempt_on(void)
 	region(-1);
 }
 
-/* ---- the other way: it is asked ---- */
+/* ---- checkpoints ---- */
 
-/* Another M gets our P, and we are queued behind all others: for tests. */
+/* Another M gets our P, and we go to the end of the global queue: for tests. */
 static void
 migrate(struct m *mp)
 {
@@ -517,7 +522,7 @@ migrate(struct m *mp)
 	sched_yield_global();
 }
 
-/* The same at the start of a call, which will return to this address. */
+/* A checkpoint at the start of a call that will return to this address. */
 cold void
 checkpoint_at(const void *address)
 {
@@ -535,7 +540,7 @@ weft_checkpoint_(void)
 {
 	struct m *mp = m_self();
 
-	/* Inside, in an announced call, in a region without: not now. */
+	/* Inside, in a blocking call, in a region: not now. */
 	if (!mp || !m_g(mp) || a_load_relaxed(&mp->inside) ||
 	    a_load_relaxed(&mp->in_call) || preempt_disabled(m_g(mp)))
 		return;
@@ -556,10 +561,10 @@ weft_checkpoint_(void)
 }
 
 /*
- * A handler of signals has another stack, or at least the signal's number
- * blocked. (So it looks on a goroutine that has changed its thread's mask, and
- * must be pinned for that: it stays where it is and its P is taken.) A system
- * call, thus asked last.
+ * A signal handler has another stack, or at least its signal blocked. (A
+ * goroutine that has changed its thread's mask, and must be pinned for that,
+ * looks the same: it stays on its thread and its P is retaken.) A system call,
+ * so it is made last.
  */
 static bool
 in_handler(const struct m *mp)
@@ -572,9 +577,9 @@ in_handler(const struct m *mp)
 }
 
 /*
- * A checkpoint that a compiler has put there, maybe into a handler of signals:
- * that returns to the kernel on its own thread or, on another one, sets the
- * signal stack of the first there; and may have interrupted anything.
+ * A checkpoint that a compiler has inserted, maybe into a signal handler: that
+ * must return to the kernel on its own thread (on another one it would set the
+ * signal stack of the first), and may have interrupted any code.
  */
 cold public void
 weft_check_(void)
@@ -584,7 +589,8 @@ weft_check_(void)
 	if (!mp || !m_g(mp) || a_load_relaxed(&mp->inside))
 		return;
 	if ((!m_p(mp) || a_load_relaxed(&mp->retake) != RETAKE_NONE ||
-	    a_load_relaxed(&mp->preempt_req) || a_load_relaxed(&sched.stopping) ||
+	    a_load_relaxed(&mp->preempt_req) ||
+	    a_load_relaxed(&sched.stopping) ||
 	    a_load_relaxed(&attention) & ATTEND_MIGRATE) && !in_handler(mp))
 		weft_checkpoint_();
 }

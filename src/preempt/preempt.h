@@ -37,7 +37,7 @@ int preempt_signal(void);
 bool preempt_moves(void);
 /* Can any goroutine be preempted by a signal, or paused? */
 bool preempt_possible(void);
-/* The monitor: sends it. False if that cannot be done now. */
+/* The monitor: sends the signal. False if that cannot be done now. */
 bool preempt_send(struct m *mp);
 
 /* ---- safepoints that goroutines pass by themselves ---- */
@@ -46,8 +46,8 @@ void checkpoint_at(const void *address);
 
 /*
  * At the start of every call that a goroutine may make again and again without
- * waiting: lets others run, or gets it a P again, if that is due. Outside, no
- * lock held. May return on another M.
+ * waiting: yields if requested, and gets it a P again if it has lost it.
+ * Outside, no lock held. May return on another M.
  */
 static always_inline void
 checkpoint(void)
@@ -57,8 +57,8 @@ checkpoint(void)
 }
 
 /*
- * The same in a function that the user's code does not call directly, so that
- * its return address is not a place of the user's.
+ * The same in a function that the user's code does not call directly: its
+ * return address is not a place (place.c) in that code.
  */
 static always_inline void
 checkpoint_within(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What was done about goroutines that did not come back, counted. Written by
- * the monitor, and by Ms in the handler of the preemption signal.
+ * Preemption statistics. Written by the monitor, and by Ms in the handler of
+ * the preemption signal.
  */
 #ifndef PREEMPT_COUNTS_H
 #define PREEMPT_COUNTS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How a P changes hands without its M's help. See retake.h. */
+/* How a P is retaken, and handed off. See retake.h. */
 #include "retake.h"
 
 #include "blocking.h"
@@ -23,8 +23,8 @@ detached_by(int why)
 /* ---- the M ---- */
 
 /*
- * Asked: we were faster, and keep the P. Taken: it is another M's by now. Then
- * the monitor has counted us.
+ * ASKED: we were faster, and keep the P. TAKEN: it may be another M's by now,
+ * and the monitor has counted us as detached.
  */
 cold void
 rt_enter_slow(struct m *mp)
@@ -78,7 +78,7 @@ rt_take_idle_p(struct m *mp)
 	return pp != NULL;
 }
 
-/* ---- handing it on ---- */
+/* ---- hand-off ---- */
 
 void
 p_hand_off(struct p *pp)
@@ -103,15 +103,15 @@ p_hand_off(struct p *pp)
 	lock_drop(&sched.lock);
 	if (last)
 		note_wake(&sched.stop_note);
-	/* Where one M blocked, others may soon. */
+	/* Where one M blocked, others may soon do so. */
 	if (spare)
 		m_request();
 	if (start && m_start(mp, pp, false) != 0)
 		world_no_thread(pp);
 	if (!last && !start)
 		idle_wake_if_work();
-	/* Somebody must wait for timers, be there an idle P now or not; and,
-	 * if there is, for the network. */
+	/* A thread must wait for timers, whether a P is idle now or not; and,
+	 * if one is, for the network. */
 	expire_notify(expire_next());
 	expire_need_watcher();
 }
@@ -119,10 +119,10 @@ p_hand_off(struct p *pp)
 /* ---- the monitor ---- */
 
 /*
- * The M was asked, and the barrier is behind us. True if the P is ours to
- * hand on. The M's P may have changed since the monitor chose it: the one it
- * has outside is as good. It is read before TAKEN, after which the M forgets
- * it; if the M changes it meanwhile, it was inside, and TAKEN fails.
+ * retake is ASKED, and the barrier has been executed. True if the P is ours to
+ * hand off. The M's P may have changed since the monitor chose it: the one it
+ * has outside will do. It is read before TAKEN, after which the M clears it;
+ * if the M changes it meanwhile, it was inside, and TAKEN fails.
  */
 static bool
 retake_one(struct retake_try *t)

@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that nobody has used for a while goes back to the kernel. The monitor
- * does that, a little every second.
+ * Scavenging: memory that has not been used for a while goes back to the
+ * kernel. The monitor does that, a little every second.
  *
  * Free stacks: see mem/stack.h. A P that is idle keeps few.
  *
- * In a program that has become idle it goes on for so long that all is done,
- * and then stops.
+ * In a program that has become idle it goes on until all is done, and then
+ * stops.
  *
- * Cold stacks: a goroutine that has waited for ten seconds does not need what
- * lies below its stack pointer, left over from when it was deeper. All records
- * are gone through again and again. A goroutine that waits is marked SEEN; who
- * resumes it takes the mark away. So one that is still SEEN the next time has
+ * Stacks of long waiters: a goroutine that has waited for ten seconds does not
+ * need the pages below its stack pointer, used when it was deeper. All records
+ * are swept again and again. A goroutine that waits is marked SEEN; the M that
+ * resumes it clears the mark. So one that is still SEEN in the next sweep has
  * waited all the time, and is *claimed*:
  *
- *	the monitor			who wakes and resumes it
+ *	the monitor			the waker, and the M that resumes it
  *	1. hold |= CLAIM: if it was	1. state = RUNNABLE
- *	   not SEEN any more, 5		2. looks at hold: if not 0,
- *	2. barrier on all threads	3. waits until CLAIM is gone
- *	3. is it on any M's stack?	4. hold &= ~SEEN: if there was CLAIM, 3
- *	4. looks at the state: if
- *	   WAITING, works on the stack
+ *	   not SEEN any more, 5		2. reads hold: if not 0,
+ *	2. barrier on all threads	3. waits until CLAIM is clear
+ *	3. is it on any M's stack?	4. hold &= ~SEEN: if CLAIM was set, 3
+ *	4. reads the state: if
+ *	   WAITING, scavenges
  *	5. hold &= ~CLAIM
  *
- * Of our 1 and its 4, both steps on one word, the later one sees the other: it
- * was resumed before and is left out, or waits. (The look in its 3 alone would
- * not do. It may be long ago when the goroutine runs: then that could run,
- * come to wait again, and be on its way to leave its stack, all between our 3
- * and our 4.) If there was no SEEN to be taken away, it was resumed before it
- * was marked, and so before the barrier: 3 and 4 see it.
+ * Of the monitor's 1 and the M's 4, both on one word, the later one sees the
+ * other: the goroutine was resumed before and is left out, or the M waits.
+ * (The read in the M's 3 alone would not do. The goroutine may run long after
+ * it: then it could run, wait again, and be about to leave its stack, all
+ * between the monitor's 3 and 4.) If there was no SEEN to clear, it was resumed
+ * before it was marked, and so before the barrier: the monitor's 3 and 4 see
+ * it.
  *
- * WAITING alone does not mean that it is off its stack: a goroutine says so
- * before it leaves. So no M must have it as the one that it runs, or that has
- * just left. A goroutine that waits on a stack that is not ours keeps all of
- * its own: see stack_scavenge_below.
+ * WAITING alone does not mean that it is off its stack: a goroutine becomes
+ * WAITING before it leaves. So no M must have it as curg or as prev_g. A
+ * goroutine that waits on a stack that is not ours keeps all of its own: see
+ * stack_scavenge_below.
  */
 #include "scavenge.h"
 
@@ -43,24 +44,24 @@
 #include "slab.h"
 
 enum {
-	FREE_MAX = 8192,	/* free stacks a time: some 20 ms */
-	SWEEP_MAX = 32768,	/* records a time */
+	FREE_MAX = 8192,	/* free stacks a call: some 20 ms */
+	SWEEP_MAX = 32768,	/* records a call */
 	BATCH = 64,		/* goroutines a barrier */
 	SWEEP_CALLS = 10,	/* of scavenge_some, from sweep to sweep */
-	WORTH = 256		/* stacks: a program that has fewer is silent
-				 * as soon as it is idle */
+	WORTH = 256		/* stacks: with fewer nothing is done, and the
+				 * monitor sleeps as soon as all Ps are idle */
 };
 
 static struct slab_place place;
 static uint32_t calls_left;	/* before the next sweep may begin */
-static uint32_t quiet;		/* calls that found nothing to do */
+static uint32_t quiet;		/* calls in a row that found none to give */
 
 struct batch {
 	struct g *g[BATCH];
 	uint32_t n;
 };
 
-/* ---- cold stacks ---- */
+/* ---- stacks of long waiters ---- */
 
 static void
 unclaim(struct g *gp)
@@ -89,7 +90,8 @@ on_stack(struct m *mp, void *batch)
 {
 	/* pairs with make_current and switch_from */
 	struct g *runs = a_load_acq(&mp->curg);
-	struct g *prev = a_load_acq(&mp->prev_g);	/* pairs with finish_switch */
+	/* pairs with finish_switch */
+	struct g *prev = a_load_acq(&mp->prev_g);
 
 	if (runs)
 		leave_out(batch, runs);
@@ -113,8 +115,8 @@ static void
 claim(struct batch *b)
 {
 	for (uint32_t i = b->n; i-- > 0; )
-		/* sc: pairs with wait_scavenged, and with who looks at hold by the
-		 * barrier */
+		/* sc: pairs with wait_scavenged, and, by the barrier, with the
+		 * reads of hold in switch_from and sched_loop */
 		if (!(a_or_sc(&b->g[i]->hold, HOLD_CLAIM) & HOLD_SEEN))
 			leave_out(b, b->g[i]);
 }
@@ -149,7 +151,7 @@ mark_or_batch(struct g *gp, struct batch *b)
 		scavenge_batch(b);
 }
 
-/* Some records further. True if the sweep is not over. */
+/* Sweeps some records. True if the sweep is not over. */
 static bool
 sweep(void)
 {

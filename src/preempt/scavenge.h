@@ -5,11 +5,11 @@
 #include "defs.h"
 
 /*
- * Gives some memory back that nobody has used for a while. True if there may
+ * Gives some memory back that has not been used for a while. True if there may
  * be more. The monitor, no lock held.
  */
 bool scavenge_some(void);
-/* Something has run since: there may be more after all. */
+/* Goroutines have run since: there may be more after all. */
 void scavenge_again(void);
 
 #endif

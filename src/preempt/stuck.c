@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goroutines that do not come back: what the monitor does about each, in
- * steps. See monitor.c for when it looks.
+ * Goroutines that do not yield: what the monitor does about each, in steps.
+ * See monitor.c for its rounds.
  *
- *	FINE -> REQUESTED	it shall let others run at its next call (if one is
- *			urgent the next step follows at once)
- *	  -> SIGNALLED	it did not: the signal, if its thread is awake. Asleep:
- *			the P is taken, and no signal sent
- *	  -> (taken)	the signal's verdict was negative, or too slow
+ *	FINE -> REQUESTED	it shall yield at its next checkpoint (if an
+ *				urgent one waits the next step follows at once)
+ *	  -> SIGNALLED		it did not: the signal is sent. If its thread
+ *				is blocked the P is retaken instead
+ *	  -> (retaken)		the verdict was a refusal, or came too late
  */
 #include "monitor_state.h"
 
@@ -20,25 +20,27 @@ enum { FINE, REQUESTED, SIGNALLED };	/* steps */
 enum { SIGNAL_TRIES = 5 };
 
 static const int64_t step_ns = 20 * US;		/* between two steps */
-static const int64_t answer_ns = 100 * US;	/* ... after the signal: seldom
-						 * is there more to do */
-static const int64_t verdict_ns = 200 * US;	/* if one is urgent, */
-static const int64_t verdict_max = 2 * MS;	/* ... for the handler */
-static const int64_t starve_short = 1 * MS;	/* ... or for a CPU, if */
-static const int64_t starve_max = 20 * MS;	/* ... urgent, and if not */
+static const int64_t answer_ns = 100 * US;	/* ... after the signal: most
+						 * need no other step */
+/* How long to wait for the verdict, if an urgent one waits, and if not. */
+static const int64_t verdict_ns = 200 * US;
+static const int64_t verdict_max = 2 * MS;
+/* ... and if the thread waits for a CPU. */
+static const int64_t starve_short = 1 * MS;
+static const int64_t starve_max = 20 * MS;
 static const int64_t no_thread_ns = 5 * MS;
 static const int64_t retry_ns = 50 * US;	/* first; then doubled */
+/* Slices if an urgent one waits: movable goroutines, and others. */
 static const int64_t short_slice = 500 * US;
-static const int64_t shortest_slice = 100 * US;	/* of those not movable, */
-static const int64_t unmovable_min = 1 * MS;	/* ... if one is urgent, or
-						 * they are many */
+static const int64_t shortest_slice = 100 * US;
+static const int64_t unmovable_min = 1 * MS;	/* see slice_of */
 
 /*
- * Is there an M for the next P that is taken? If not, one is wanted, and
- * *later says whether it can be had then.
+ * Is there an M for the next P that is retaken? If not, one is requested, and
+ * *later says whether it can be made.
  */
 static bool
-thread_to_be_had(bool *later)
+m_available(bool *later)
 {
 	bool yes;
 
@@ -52,9 +54,10 @@ thread_to_be_had(bool *later)
 }
 
 /*
- * No thread was made all the while: making one may wait for a lock that the
- * sleeper waits for as well. Its P is of no use to it; what that has queued is
- * for others then, and an M that is bound to one of these needs no other.
+ * No thread was made for no_thread_ns: making one may wait for a lock that the
+ * blocked goroutine waits for as well. Its P is of no use to it; the
+ * goroutines of that P go to the global queue then, and an M to which one of
+ * them is bound needs no other.
  */
 static bool
 waited_long(const struct p *pp)
@@ -69,10 +72,10 @@ plan_take(struct p *pp, struct m *mp, int why)
 
 	if (mon.n_take == TAKE_MAX)
 		return;
-	/* A stop of the world needs no thread for it. */
+	/* If the world stops no thread is needed for the P. */
 	if (!a_load_relaxed(&sched.stopping) &&
 	    ((computes && a_load_relaxed(&sched.n_detached[DETACHED_RUNNING]) +
-	    mon.n_take >= sched.max_detached) || !thread_to_be_had(&later)) &&
+	    mon.n_take >= sched.max_detached) || !m_available(&later)) &&
 	    !(later && !computes && waited_long(pp))) {
 		if (later) {
 			wake_no_later(mon.now + step_ns);
@@ -112,7 +115,7 @@ thread_blocked(struct m *mp)
 	    os_thread_blocked(m_tid(mp)) == 1;
 }
 
-/* It did not let others run. Asleep, or else the signal. */
+/* It did not yield: retakes the P if its thread is blocked, or signals. */
 static void
 signal_or_retake(struct p *pp, struct m *mp)
 {
@@ -131,7 +134,7 @@ signal_or_retake(struct p *pp, struct m *mp)
 	}
 }
 
-/* Some refusals are of a moment: it was in libc just then. */
+/* Some refusals are transient: it was in libc just then. */
 static bool
 worth_another(const struct p_snapshot *w, int why)
 {
@@ -140,12 +143,12 @@ worth_another(const struct p_snapshot *w, int why)
 }
 
 /*
- * The signal was not handled because the kernel does not let the thread run:
- * others have the CPU, maybe of other processes. Another thread with its P
- * would have to wait, too, and be one more. But not for ever: and if somebody
- * is urgent, not for long, since a thread that begins is sooner in turn. (One
- * that was paused before will be paused when it runs: then it does not pay to
- * have one more.)
+ * The signal was not handled because the kernel does not run the thread: other
+ * threads have the CPU, maybe of other processes. Another thread with its P
+ * would have to wait, too, and be one more. But not for ever: and if an urgent
+ * goroutine waits, not for long, since a thread that wakes up is scheduled
+ * sooner. (A goroutine that was paused before will be paused when it runs:
+ * then another thread does not pay.)
  */
 static bool
 starved(const struct p_snapshot *w, struct m *mp)
@@ -199,7 +202,7 @@ escalate(struct p *pp, struct m *mp)
 
 	if (w->step == FINE) {
 		request_preempt(w, mp);
-		/* Our own next turn may be late, beside busy threads. */
+		/* The next round may be late, beside busy threads. */
 		if (mon.urgent)
 			signal_or_retake(pp, mp);
 	} else if (mon.now - w->at < step_ns) {
@@ -212,7 +215,7 @@ escalate(struct p *pp, struct m *mp)
 }
 
 /*
- * Those that cannot be moved hold more that others wait for, the more of them
+ * Goroutines that cannot be moved hold what others wait for, the more of them
  * there are: their slices are shorter.
  */
 static int64_t
@@ -228,7 +231,7 @@ slice_of(struct m *mp)
 	return mon.slice < unmovable_min ? mon.slice : unmovable_min;
 }
 
-/* Does anybody wait for this P? */
+/* Does a goroutine wait for this P, or the world for its stop? */
 static bool
 wanted(struct p *pp)
 {
@@ -236,14 +239,14 @@ wanted(struct p *pp)
 	    !runq_empty(&pp->q);
 }
 
-/* An announced call: nothing need be asked. */
+/* A blocking call: its P can be retaken without a signal. */
 static void
 check_call(struct p *pp, struct m *mp)
 {
 	struct p_snapshot *w = &pp->snapshot;
 	int64_t limit = wanted(pp) ? ROUND_MIN : ROUND_MAX;
 
-	/* Many short ones in a row are one slice: it shall wait when back. */
+	/* Many short calls in a row are one slice: it yields after this one. */
 	if (w->step == FINE && mon.now - w->since >= mon.slice && wanted(pp))
 		request_preempt(w, mp);
 	if (mon.now - w->call_since >= limit)
@@ -253,9 +256,9 @@ check_call(struct p *pp, struct m *mp)
 }
 
 /*
- * Does its thread sleep in the kernel? /proc tells, but costs some
- * microseconds: it is asked only if the thread did not compute since the last
- * look, and then ever less often, for it may also just wait for a CPU.
+ * Is its thread blocked in the kernel? Reading /proc costs some microseconds:
+ * it is done only if the thread has not computed since the last round, and
+ * then ever less often, for the thread may also just wait for a CPU.
  */
 static bool
 is_blocked(struct p_snapshot *w, struct m *mp)
@@ -290,7 +293,8 @@ check_slice(struct p *pp, struct m *mp)
 		plan_take(pp, mp, WEFT_RETAKE_ASLEEP);
 		return;
 	}
-	if (mon.urgent && (!mon.oldest || w->since < mon.oldest->snapshot.since))
+	if (mon.urgent &&
+	    (!mon.oldest || w->since < mon.oldest->snapshot.since))
 		mon.oldest = pp;
 	if (mon.now >= over || w->step != FINE)
 		escalate(pp, mp);
@@ -298,7 +302,7 @@ check_slice(struct p *pp, struct m *mp)
 		wake_no_later(over);
 }
 
-/* True if it does the same as when we last looked. */
+/* True if it runs the same goroutine as in the last round. */
 static bool
 no_progress(struct p_snapshot *w, struct p *pp, struct m *mp)
 {
@@ -337,7 +341,7 @@ stuck_check(struct p *pp)
 	mon.waiting |= fair_watch(pp, m_tid(mp), mon.was_stuck,
 	    mon.now, mon.slice);
 	if (!no_progress(w, pp, mp)) {
-		/* What was asked of the last goroutine is not of this one. */
+		/* The request was for the goroutine before this one. */
 		if (step != FINE)
 			a_store_relaxed(&mp->preempt_req, 0);
 		wake_no_later(mon.now +
@@ -351,7 +355,7 @@ stuck_check(struct p *pp)
 	mon.n_asked += w->step != FINE;
 }
 
-/* An urgent goroutine waits: the one that has run longest must go. */
+/* An urgent goroutine waits: the one that has run longest is stopped. */
 void
 stuck_preempt_oldest(void)
 {
@@ -373,8 +377,8 @@ stuck_preempt_oldest(void)
 }
 
 /*
- * It runs a goroutine without a P, outside. A guess: it goes on meanwhile. One
- * that was signalled before knows that its P was taken, and has noted it.
+ * It runs a goroutine without a P, outside. A guess: it runs meanwhile. One
+ * that was signalled since has noticed the loss of its P, and noted it.
  */
 static bool
 runs_detached(struct m *mp)
@@ -387,8 +391,8 @@ runs_detached(struct m *mp)
 
 /*
  * An M that lost its P because its goroutine could not be preempted just then:
- * perhaps it can be now. If so, it queues up like others, and does not compete
- * with them any longer.
+ * perhaps it can be now. If so, the goroutine is queued like others, and does
+ * not compete with them any longer.
  */
 static bool
 computes_detached(struct m *mp)
@@ -397,7 +401,7 @@ computes_detached(struct m *mp)
 	    os_thread_blocked(m_tid(mp)) == 0;
 }
 
-/* An M that lost its P because it slept, or was expected to: it computes. */
+/* An M that lost its P since it blocked, or was expected to: it computes. */
 static bool
 woke_detached(struct m *mp)
 {
@@ -430,7 +434,8 @@ void
 stuck_retry_detached(void)
 {
 	if (!(a_load_relaxed(&sched.n_detached[DETACHED_RUNNING]) ||
-	    a_load_relaxed(&sched.n_detached[DETACHED_BLOCKED])) || !preempt_possible())
+	    a_load_relaxed(&sched.n_detached[DETACHED_BLOCKED])) ||
+	    !preempt_possible())
 		return;
 	if (mon.now >= mon.recall_at) {
 		mon.recall_at = mon.now + ROUND_MAX;

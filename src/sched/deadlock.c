@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everyone is asleep: report and die, if nobody is left who could wake one.
+ * All goroutines are asleep: a fatal error, if nothing can wake one.
  *
- * All Ps being idle, and no M running a goroutine without one, means that no
- * goroutine runs or can run. A thread that is none of ours still might spawn or
- * wake one, so with any such thread in the process silence is not proof. A
- * thread that ends is seen for a moment after it has been joined, so who is in
- * doubt asks again a few times within a tenth of a second (m_sleep), and then
- * lets it be: an idle program makes no system calls. If such a thread ends
+ * If all Ps are idle, and no M runs a goroutine without one, no goroutine runs
+ * or can run. A foreign thread, one that is not the runtime's, still might
+ * spawn or wake one, so with any such thread in the process there is no proof.
+ * A thread that ends is seen for a moment after it has been joined, so in doubt
+ * the M checks again three times within some tenth of a second (m_sleep), and
+ * then no more: an idle program makes no system calls. If such a thread ends
  * later the program sleeps on.
  */
 #include "deadlock.h"
@@ -21,20 +21,20 @@
 #include "spawn.h"
 #include "weft.h"
 
-/* ThreadSanitizer keeps a thread of its own. */
+/* ThreadSanitizer has a thread of its own. */
 #ifdef SAN_THREAD
 enum { SANITIZER_THREADS = 1 };
 #else
 enum { SANITIZER_THREADS = 0 };
 #endif
 
-/* The one that waits in weft_run, and the monitor. */
+/* The thread that waits in weft_run, and the monitor. */
 enum { OTHERS = 2 };
 
 /*
- * Threads that are neither Ms nor one of these. Asking takes some ten
- * microseconds, on the way to sleep when all are asleep. sched.lock held: n_m
- * is exact, but for a thread that is being made. That one asks for itself.
+ * Are there threads that are neither Ms nor one of these? Counting takes some
+ * ten microseconds, when the last M goes to sleep. sched.lock held: n_m is
+ * exact, but for a thread that is being made. That one checks for itself.
  */
 static bool
 foreign_threads(void)
@@ -58,11 +58,11 @@ all_asleep(uint64_t *gen)
 
 /*
  * True if all are asleep and no timer or descriptor will change that. Both
- * cannot be seen in one instant, the lock of timers comes before ours. But if
- * no P was taken between two looks nobody but a foreign thread has set a timer
- * meanwhile, or begun to wait for a descriptor.
- * sched.lock held on return. *gen: of both looks. *doubt: a timer is being
- * fired just now, and may or may not wake somebody.
+ * cannot be read at one instant, as the lock of timers ranks before ours. But
+ * if no P left the idle list between two reads, none but a foreign thread has
+ * armed a timer meanwhile, or begun to wait for a descriptor.
+ * sched.lock held on return. *gen: of both reads. *doubt: a timer is being
+ * fired just now, and may or may not wake a goroutine.
  */
 static bool
 nothing_ahead(uint64_t *gen, bool *doubt)
@@ -82,10 +82,10 @@ nothing_ahead(uint64_t *gen, bool *doubt)
 }
 
 /*
- * A foreign thread may be about to move a timer, which is then nowhere, and
- * have ended when threads are counted. So once there is none all is looked at
- * again: who is not there changes nothing, and if no P was taken since nobody
- * has made another. sched.lock held on return.
+ * A foreign thread may be about to move a timer, which is then in no heap, and
+ * have ended when threads are counted. So once there is none all is checked
+ * again: a thread that has ended changes nothing, and if no P left the idle
+ * list since, no goroutine has made another. sched.lock held on return.
  */
 static bool
 is_deadlock(bool *doubt)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Nobody can run any more. See deadlock.c. */
+/* Detecting that no goroutine can run any more. See deadlock.c. */
 #ifndef DEADLOCK_H
 #define DEADLOCK_H
 
 #include "sched.h"
 
 /*
- * All Ps are idle: dies if nobody is left who could change that. True if all
- * sleep but there are threads that might.
+ * All Ps are idle: fatal if no thread, timer or descriptor can change that.
+ * True if in doubt: foreign threads might, or a timer is just firing. No lock
+ * held.
  */
 bool deadlock_check(void);
 

@@ -6,7 +6,7 @@
 #include "sched.h"
 
 void defer_run(struct g *gp);
-/* In the child of a fork: others may have held the lock. */
+/* In the child of a fork: another thread may have held the lock. */
 void defer_forked(void);
 
 #endif

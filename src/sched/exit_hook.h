@@ -7,8 +7,8 @@
 
 /*
  * What is left to do when a goroutine's deferred calls have run. The newest
- * comes first: its step is called, on the goroutine, until it says true. The
- * record is its owner's, and lives until then.
+ * hook comes first: its step is called, on the goroutine, until it returns
+ * true. The record belongs to the caller, and must live until then.
  */
 struct exit_hook {
 	struct exit_hook *next;

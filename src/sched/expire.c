@@ -2,36 +2,36 @@
 /*
  * Timers fire on time whether their P is busy, idle or gone.
  *
- * A P that runs goroutines looks at its own timers whenever it switches; an M
- * that looks for work looks at all of them. While any P is idle one idle M,
- * the *watcher*, sleeps only until the earliest timer of all Ps: so one that
- * belongs to a P stuck in a long computation fires too. When it wakes it takes
- * an idle P and searches as a spinner does.
+ * A P that runs goroutines checks its own timers whenever it switches; a
+ * spinning M checks all of them. While any P is idle one idle M, the
+ * *watcher*, sleeps only until the earliest timer of all Ps: so a timer of a P
+ * that is stuck in a long computation fires too. When the watcher wakes it
+ * takes an idle P and searches as a spinner does.
  *
- * The danger is a timer set just as the last M goes to sleep. Both sides write
- * first and look second, sequentially consistent, as in idle.c:
+ * The danger is a timer armed just as the last M goes to sleep. Both sides
+ * write first and read second, sequentially consistent, as in idle.c:
  *
- *	who sets (expire_arm)		who rests
+ *	the armer (expire_arm)		the parking M
  *	1. publishes the heap's		1. marks its P idle, uncounts
- *	   first time			2. looks at all heaps (idle_park)
+ *	   first time			2. checks all heaps (idle_park)
  *	2. if a P is idle and the	3. publishes until when it sleeps
- *	   watcher sleeps longer	4. looks at all heaps again
+ *	   watcher sleeps longer	4. checks all heaps again
  *	   than that: pokes it
  *
  * If 1 comes before 4 the watcher sees the timer; else 2 sees the watcher's
  * time and pokes it. If there is no watcher, 2 pokes any idle M, which becomes
  * the watcher; if no M is idle either, it has a new one started, which finds
- * nothing, rests, and watches. If somebody spins, it will rest or find work;
- * one that finds work announces the next timer anew (idle_stop_spinning). An M
- * that rests while another one is the watcher makes sure that that one does
- * not sleep too long: no idle P may have been the reason not to poke it.
+ * nothing, parks, and watches. An M that spins will park or find work; one
+ * that finds work calls expire_notify again (idle_stop_spinning). An M that
+ * parks while another one is the watcher makes sure that this one does not
+ * sleep too long: the armer may not have poked it because no P was idle.
  *
- * An M that is the watcher is woken for work only if no other is idle.
+ * The watcher is woken for work only if no other M is idle.
  *
  * The watcher also waits for the network: it sleeps in the poller, if there is
- * one (netpoll.c), and then there is a watcher even if no timer is set. But not
- * while no P is idle: then each event would wake it, and all it could do is to
- * queue. Ps look for themselves, or the monitor listens.
+ * one (netpoll.c), and then there is a watcher even if no timer is armed. But
+ * not while no P is idle: then each event would wake it, and all it could do
+ * is to queue. Then Ps poll, or the monitor does.
  */
 #include "expire.h"
 
@@ -46,19 +46,19 @@ struct timer_heap expire_common = TIMER_HEAP_INIT;
 static uint32_t
 procs_now(void)
 {
-	/* sc: pairs with world_resize: so many Ps are there */
+	/* sc: pairs with world_resize: p_at of each is there */
 	return a_load_sc(&sched.procs);
 }
 
 /* Every heap: those of all Ps in use, and the common one. */
 #define each_heap(h)							\
-	for (uint32_t i_ = 0, n_ = procs_now(); i_ <= n_; i_++)	\
-		for (struct timer_heap *h = i_ < n_ ? &p_at(i_)->timers :	\
-		    &expire_common; h; h = NULL)
+	for (uint32_t i_ = 0, n_ = procs_now(); i_ <= n_; i_++)		\
+		for (struct timer_heap *h = i_ < n_ ?			\
+		    &p_at(i_)->timers : &expire_common; h; h = NULL)
 
 /* ---- firing ---- */
 
-/* Who has taken goroutines from a heap and is about to queue them. */
+/* Threads that have taken goroutines from a heap and will queue them. */
 static a32 firing;
 
 static bool
@@ -80,11 +80,11 @@ expire_run(struct timer_heap *h)
 	now = os_now_ns();
 	if (timer_heap_first(h) > now)
 		return false;
-	/* sc: pairs with expire_pending: not in the heap, not queued yet */
+	/* sc: pairs with expire_pending: they leave the heap, not queued yet */
 	a_add_sc(&firing, 1);
 	timer_heap_run(h, now, &woken);
 	some = woken.n > 0;
-	/* On a P that shares with urgent ones these have their part, too. */
+	/* While the P shares they must be urgent to have their part. */
 	if (mp && m_p(mp) && !a_load_relaxed(&m_p(mp)->fair.share))
 		sched_ready_list(&woken);
 	else
@@ -103,7 +103,7 @@ expire_run_all(void)
 	return some;
 }
 
-/* ---- looking ---- */
+/* ---- what is due ---- */
 
 bool
 expire_due_slow(struct p *pp)
@@ -117,7 +117,7 @@ expire_due_slow(struct p *pp)
 	if (common < first)
 		first = common;
 	if (first <= os_now_ns())
-		return true;		/* and again until they are run */
+		return true;		/* at each call until they have run */
 	pp->clock_read_at = now;
 	return false;
 }
@@ -150,14 +150,15 @@ expire_pending(void)
 	each_heap(h)
 		if (timer_heap_first(h) != NEVER_NS && timer_heap_pending(h))
 			return true;
-	/* sc: pairs with expire_run: after the look at the heaps, and at what
-	 * else a timer takes goroutines from (readable.c); hence no load */
+	/* sc: pairs with expire_run. After the check of the heaps, and of what
+	 * else a timer takes goroutines from (readable.c): not a load, which
+	 * could be done earlier */
 	return a_add_sc(&firing, 0) != 0;
 }
 
-/* ---- setting ---- */
+/* ---- arming ---- */
 
-/* The heap to set a timer in; between begin and end it is not retired. */
+/* The heap to arm a timer in; between begin and end it is not retired. */
 static struct timer_heap *
 set_begin(struct m *mp, uint32_t *was)
 {
@@ -167,7 +168,7 @@ set_begin(struct m *mp, uint32_t *was)
 	return m_p(mp) ? &m_p(mp)->timers : &expire_common;
 }
 
-/* `earlier` is what work/timer_heap.h says of it. 0 or -errno. */
+/* `earlier` is a result as of timer_heap_add. 0 or -errno. */
 static int
 set_end(struct m *mp, uint32_t was, int earlier, int64_t when)
 {
@@ -195,7 +196,8 @@ expire_rearm(struct timer *t, int64_t when, int64_t period, bool *prior)
 	uint32_t was = 0;
 	struct timer_heap *h = set_begin(mp, &was);
 
-	return set_end(mp, was, timer_heap_set(h, t, when, period, prior), when);
+	return set_end(mp, was, timer_heap_set(h, t, when, period, prior),
+	    when);
 }
 
 noreturn static cold void
@@ -218,7 +220,8 @@ expire_arm_g(struct g *gp, int64_t when)
 	uint32_t was = 0;
 	struct timer_heap *h = set_begin(mp, &was);
 
-	if (unlikely(set_end(mp, was, timer_heap_add_g(h, gp, when), when) != 0))
+	if (unlikely(set_end(mp, was, timer_heap_add_g(h, gp, when),
+	    when) != 0))
 		fatal_no_memory();
 }
 
@@ -276,13 +279,13 @@ expire_unwatch(void)
 {
 	check(lock_held(&sched.lock));
 	sched.watcher = NULL;
-	/* sc: pairs with expire_notify, which then finds nobody */
+	/* sc: pairs with expire_notify, which then finds no watcher */
 	a_store_sc(&sched.watch_until, (uint64_t)NEVER_NS);
 }
 
 /*
  * sched.lock held. This watcher sleeps on its note: no P was idle, and the
- * network was the monitor's. Who has just made one idle takes its place.
+ * monitor polled. The M that has just made a P idle takes its place.
  */
 static bool
 sleeps_on_note(struct m *watcher)
@@ -292,9 +295,9 @@ sleeps_on_note(struct m *watcher)
 }
 
 /*
- * Says until when this M sleeps, if it is the watcher or can become it. If
- * another one is, that one shall not sleep longer. Under the lock: who takes
- * the watcher off the idle list ends its watch there.
+ * Publishes until when this M sleeps, if it is the watcher or can become it.
+ * If another M is, that one shall not sleep longer. Under the lock, under
+ * which m_idle_remove ends the watch of an M that it takes off the list.
  */
 static bool
 claim_watch(struct m *mp, int64_t until)
@@ -307,7 +310,7 @@ claim_watch(struct m *mp, int64_t until)
 		sched.watcher = mp;
 	mine = sched.watcher == mp;
 	if (mine)
-		/* sc: pairs with expire_notify; the caller looks next */
+		/* sc: pairs with expire_notify; the caller checks next */
 		a_store_sc(&sched.watch_until, (uint64_t)until);
 	else if (sched.watcher &&
 	    until < (int64_t)a_load_relaxed(&sched.watch_until))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Setting timers, and who sees to it that they fire. See expire.c.
+ * Arming timers, and which thread fires them. See expire.c.
  */
 #ifndef EXPIRE_H
 #define EXPIRE_H
@@ -16,17 +16,18 @@ extern struct timer_heap expire_common;	/* of threads without a P */
 
 /*
  * Arms an idle timer on this P's heap (a common one for a thread without a P),
- * and makes sure that somebody looks in time. No lock of RANK_TIMER on held.
+ * and makes sure that a thread looks in time. Fatal on allocation failure. No
+ * lock of RANK_TIMER or after held.
  */
 void expire_arm(struct timer *t, int64_t when);
-/* The same for one that can do without: 0 or -ENOMEM. */
+/* The same for a caller that can do without: 0 or -ENOMEM. */
 int expire_try_arm(struct timer *t, int64_t when);
 /* The same for one that may be armed, as timer_heap_set. */
 int expire_rearm(struct timer *t, int64_t when, int64_t period, bool *was);
 /* The same for a goroutine that is parked and only sleeps. */
 void expire_arm_g(struct g *gp, int64_t when);
 
-/* Fires what is due in one heap. True if somebody woke. No lock held. */
+/* Fires what is due in one heap. True if it woke a goroutine. No lock held. */
 bool expire_run(struct timer_heap *h);
 /* The same for all heaps. */
 bool expire_run_all(void);
@@ -34,9 +35,9 @@ bool expire_run_all(void);
 bool expire_due_slow(struct p *pp);
 
 /*
- * Has the time of a timer of this P come, or of one that belongs to none?
- * Asked at every switch, so the clock is read only if there is one, and not
- * twice within a few microseconds.
+ * Is a timer due of this P, or of the common heap? Called at every switch, so
+ * the clock is read only if there is a timer, and not twice within a few
+ * microseconds.
  */
 static inline bool
 expire_due(struct p *pp)
@@ -55,27 +56,27 @@ bool expire_due_any(void);
 bool expire_pending(void);
 
 /*
- * Makes sure that somebody looks at `when`, if a P is idle; if none is, all
- * look for themselves. No lock held.
+ * Makes sure that a thread looks at `when`: the watcher, if a P is idle, and
+ * else the monitor. No lock held.
  */
 void expire_notify(int64_t when);
 
 /*
- * Descriptors are waited for, too: makes sure that there is a watcher, if a P
- * is idle. No lock held.
+ * For goroutines that wait for descriptors: makes sure that there is a watcher
+ * in the poller, if a P is idle. No lock held.
  */
 void expire_need_watcher(void);
-/* There is something new to watch: who watches looks around, or somebody
- * begins to. No lock held. */
+/* There is something new to watch: pokes the watcher, or an M that becomes
+ * it. No lock held. */
 void expire_poke_watcher(void);
 
 /*
  * This M is on the idle list and about to sleep: true if it is the watcher,
  * and until when it sleeps. NEVER_NS if there is no timer to wait for, or
- * another one does.
+ * another M is the watcher.
  */
 bool expire_watch(struct m *mp, int64_t *until);
-/* sched.lock held: the watcher is one no longer. */
+/* sched.lock held: there is no watcher any more. */
 void expire_unwatch(void);
 
 #endif

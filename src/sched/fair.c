@@ -13,7 +13,7 @@ static const int64_t between_max = 10000000;
 
 /* ---- the owner ---- */
 
-/* A thread that had to wait for a CPU measures too much, but seldom. */
+/* A thread that had to wait for a CPU measures too much, but that is rare. */
 void
 fair_chain_timed(struct fairness *f)
 {
@@ -43,8 +43,8 @@ fair_next_due(struct fairness *f)
 	return -1;
 }
 
-/* As much time for others as the urgent turn took; the P may have been idle
- * since. */
+/* Others get as much time as the urgent turn took, at most between_max: the P
+ * may have been idle since. */
 static void
 end_urgent_turn(struct fairness *f, int64_t now)
 {
@@ -76,15 +76,15 @@ fair_urgent(struct fairness *f, bool waits)
 
 /* ---- the monitor ---- */
 
-static int64_t share_until;	/* all Ps: urgent ones go where there is room */
+static int64_t share_until;	/* of all Ps: any of them runs urgent ones */
 
-/* Does the source have goroutines, and how many has it given out? */
+/* Does the source have goroutines? *mark changes if it has given one out. */
 static bool
 waits_in(struct p *pp, enum fair_source source, bool stuck, uint32_t *mark)
 {
 	switch (source) {
 	case FAIR_NEXT:
-		/* Another one was put there: the one before had its turn. */
+		/* Another goroutine: the one before it had its turn. */
 		*mark = (uint32_t)((uintptr_t)runq_peek_next(&pp->q) >> 6);
 		return *mark != 0;
 	case FAIR_RING:
@@ -106,7 +106,7 @@ waits_in(struct p *pp, enum fair_source source, bool stuck, uint32_t *mark)
 	}
 }
 
-/* How long has the source given out none? Negative if it has none. */
+/* For how long has the source given out none? Negative if it is empty. */
 static int64_t
 waited(struct p *pp, enum fair_source source, bool stuck, int64_t now)
 {
@@ -122,8 +122,8 @@ waited(struct p *pp, enum fair_source source, bool stuck, int64_t now)
 }
 
 /*
- * The ring has given out none for so long. It is a long chain if the thread
- * has computed all the while, and was not just waiting for a CPU.
+ * The ring has given out none for ns. It is a long chain if the thread has
+ * computed for timed_after since, and was not just waiting for a CPU.
  */
 static bool
 long_chain(struct fairness *f, int tid, int64_t ns)

@@ -2,14 +2,14 @@
 /*
  * fork() on a goroutine. The child has one thread, which ran the goroutine
  * that forked, and none of the others: no scheduler can go on with that. So
- * the child's goroutine becomes plain code on a plain thread, and the runtime
- * is over there. Its descriptors work as on any thread without a runtime; their
- * deadlines are not inherited.
+ * the child's goroutine becomes plain code on a non-runtime thread, and the
+ * child has no runtime. Its descriptors work as on any thread without a
+ * runtime; their deadlines are not inherited.
  *
  * Around the fork itself the goroutine is in a region without preemption, so
  * that what a program does there for libc (pthread_atfork) stays on one thread.
  * It is not inside: fork waits for locks of libc, a stream's among them, whose
- * owner may be a goroutine that waits for our P. So the P may be taken.
+ * owner may be a goroutine that waits for our P. So the P may be retaken.
  *
  * A signal handler may fork, wherever it interrupted its thread: the regions
  * are counted, and nothing else of the goroutine or the M is touched. On g0
@@ -52,7 +52,7 @@ in_parent(void)
 		gp->forks--;
 }
 
-static struct g *forked;	/* the goroutine that the child was */
+static struct g *forked;	/* in the child: the goroutine that forked */
 
 static void
 in_child(void)

@@ -9,7 +9,7 @@
 int fork_init(void);
 /* In the child of a fork: the goroutine that forked, or NULL. */
 struct g *fork_child_g(void);
-/* The child of a fork has come to the end of its goroutine. */
+/* In the child of a fork: its goroutine's function has returned. */
 noreturn void fork_child_exit(int result);
 
 #endif

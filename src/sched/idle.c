@@ -1,42 +1,42 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Idle Ps and Ms, spinning, and how nobody sleeps while there is work.
+ * Idle Ps and Ms, spinning, and why no M sleeps while there is work for it.
  *
  * An M that has run out of its own work *spins*: it counts itself in
- * n_spinning and looks into other Ps' queues. At most half as many Ms spin as
+ * n_spinning and searches other Ps' queues. At most half as many Ms spin as
  * Ps are busy. One that finds nothing gives its P up and sleeps.
  *
  * The danger is work queued just as the last M goes to sleep. Both sides
- * write first and look second, all of it sequentially consistent:
+ * write first and read second, all of it sequentially consistent:
  *
- *	who queues (sched_submit, a yield)	who rests (idle_park)
+ *	the queuer (sched_submit, a yield)	the parking M (idle_park)
  *	1. puts the goroutine on a queue	1. marks its P idle
  *	2. if a P is idle			2. uncounts itself as spinning
- *	   and nobody spins: wakes one		3. looks at all queues again
+ *	   and no M spins: wakes one		3. checks all queues again
  *
- * In the one order of all these steps either the look (3) comes after the put
- * and finds it, or the put comes after the marks and 2 finds an idle P and no
- * spinner. If 2 finds a spinner it relies on it:
+ * In the single total order of these steps either the check (3) comes after
+ * the put and finds it, or the put comes after the marks and 2 finds an idle P
+ * and no spinner. If 2 finds a spinner it relies on it:
  *
- *   - a spinner that rests does so by the steps above (one that stops with
- *     the world does not look, but whoever starts the world does);
- *   - a spinner that finds work uncounts itself first and then looks whether
- *     there is more (idle_stop_spinning), and wakes another if so;
+ *   - a spinner that parks does so by the steps above (one that stops with
+ *     the world does not check, but world_start does);
+ *   - a spinner that finds work uncounts itself first and then checks whether
+ *     there is more (idle_stop_spinning), and wakes another M if so;
  *   - a waker counts a spinner (0 -> 1) before it has a P and an M for it. If
  *     no P is idle then it uncounts it *under the lock* under which Ps become
- *     idle: a P that becomes idle later looks (3) after that, and so after
- *     the put of anybody who relied on the count.
+ *     idle: a P that becomes idle later is followed by a check (3) after that,
+ *     and so after the put of every queuer that relied on the count.
  *
- * A goroutine that moves from queue to queue must not slip past a look. Out
- * of the global queue: the look reads its length first, and the mover wrote
- * that length after it filled its own ring. By stealing: only spinners steal,
- * and they look again when they stop spinning. From runnext to the ring: see
+ * A check must not miss a goroutine that moves from queue to queue. Out of the
+ * global queue: the check reads its length first, and the mover wrote that
+ * length after it filled its own ring. By stealing: only spinners steal, and
+ * they check again when they stop spinning. From runnext to the ring: see
  * runq_empty. A yielding goroutine is on no queue while it switches, so its
  * return to one counts as queueing.
  *
- * Rejected: Go's flag for Ms that rest without having spun (ours all look
- * again, resting is rare enough); waking one more thread whenever a spinner
- * finds work (ours looks first: a futex call costs more than a look at a few
+ * Rejected: Go's flag for Ms that park without having spun (ours all check
+ * again, parking is rare enough); waking one more thread whenever a spinner
+ * finds work (ours checks first: a futex call costs more than reading a few
  * queues); handing an idle P a goroutine directly (needs the lock on every
  * ready).
  */
@@ -77,7 +77,7 @@ idle_get(struct p *pp)
 	check(pp->state == P_IDLE);
 	pp->state = P_RUNNING;
 	sched.idle_gen++;
-	/* sc: pairs with idle_wake, which may find none now */
+	/* sc: pairs with idle_wake, which may find no idle P now */
 	a_and_sc(&sched.idle_mask[pp->id / 64], ~bit);
 	a_add_sc(&sched.n_idle_p, -1u);	/* sc: the same */
 	if (unlikely(monitor_asleep()))
@@ -136,11 +136,11 @@ static void
 uncount(struct m *mp)
 {
 	mp->spinning = false;
-	/* sc: pairs with idle_wake; what follows looks at the queues */
+	/* sc: pairs with idle_wake; the caller checks the queues next */
 	must(a_add_sc(&sched.n_spinning, -1u) != 0);
 }
 
-/* Global first: see the head. */
+/* The global queue first: see the head. */
 bool
 idle_any_work(void)
 {
@@ -175,8 +175,8 @@ idle_stop_spinning(struct m *mp)
 /* ---- waking ---- */
 
 /*
- * Not before the P is idle and its work is queued: the monitor would look,
- * find nothing that it could do, and forget it.
+ * Not before the P is idle and its work is queued: the monitor would find
+ * nothing that it could do, and clear no_thread.
  */
 void
 idle_want_thread(void)
@@ -188,10 +188,10 @@ idle_want_thread(void)
 }
 
 /*
- * Gives back what a start that came to nothing had taken. Others relied on
- * the spinner we had counted: we look in its place, if there is an M now that
- * could do the work. (If not, the one that is wanted looks when it is made,
- * which is after this; if the kernel refuses it, the monitor tries again.)
+ * Undoes a start for which there was no M. Queuers relied on the spinner that
+ * we had counted: we check in its place, if there is an M now that could do
+ * the work. (If not, the one that was requested checks when it is made, which
+ * is after this; if the kernel refuses it, the monitor tries again.)
  */
 static cold void
 start_failed(struct p *pp)
@@ -244,14 +244,14 @@ idle_wake_slow(void)
 		return;
 	}
 	lock_drop(&sched.lock);
-	/* Who has a P is inside. */
+	/* If it has a P and may use it, it is inside. */
 	if (self_m && a_load_relaxed(&self_m->inside) && m_p(self_m))
 		a_bump(&m_p(self_m)->stats.wakes, 1);
 	if (m_start(mp, pp, true) != 0)
 		start_failed(pp);
 }
 
-/* ---- resting ---- */
+/* ---- parking ---- */
 
 /* Under the lock: gives P and M to the idle lists, unless there is work. */
 static bool
@@ -270,9 +270,9 @@ release_if_no_work(struct m *mp)
 }
 
 /*
- * There is work after all: off the idle list again with a P, if somebody did
- * not wake us meanwhile (then a P is on its way to us) and one is idle (if
- * not, they are all busy, and look for themselves).
+ * There is work after all: off the idle list again with a P, unless another
+ * thread woke us meanwhile (then it has given us a P) or no P is idle (then
+ * all are busy, and their Ms search).
  */
 bool
 idle_reacquire(struct m *mp)
@@ -291,7 +291,7 @@ idle_reacquire(struct m *mp)
 	return true;
 }
 
-/* Switches of all Ps but ours: does it change, goroutines come and go. */
+/* Switches of all Ps but ours: while it changes, goroutines come and go. */
 static uint64_t
 activity(struct m *mp)
 {
@@ -306,11 +306,11 @@ activity(struct m *mp)
 
 /*
  * A spinner that found only queues whose owners keep up, or none at all while
- * others switch: naps and looks again. It stays counted, with its P, so that
- * who queues does not wake others for what is not worth fetching. (Two that
- * hand something back and forth would else wake a thread every few
- * microseconds, each time for nothing.) So a goroutine that is worth fetching
- * waits for at most a nap; and no timer waits for us.
+ * other Ps switch, backs off and searches again. It stays counted, with its P,
+ * so that queuers do not wake other Ms for what is not worth stealing. (Two
+ * goroutines that hand something back and forth would otherwise wake a thread
+ * every few microseconds, each time in vain.) So a goroutine that is worth
+ * stealing waits for at most one backoff; and no timer waits for us.
  */
 static bool
 spin_backoff(struct m *mp)
@@ -332,7 +332,7 @@ spin_backoff(struct m *mp)
 	return true;
 }
 
-/* All Ps are idle: is that the end? */
+/* If all Ps are idle: is it a deadlock? */
 static void
 check_deadlock(struct m *mp)
 {
@@ -340,16 +340,17 @@ check_deadlock(struct m *mp)
 		mp->deadlock_retries = deadlock_check() ? DEADLOCK_RETRIES : 0;
 }
 
-/* On the idle list: the last look at everything. */
+/* On the idle list: the last check (3), then sleeps. */
 static bool
-look_and_sleep(struct m *mp)
+recheck_and_sleep(struct m *mp)
 {
 	if (idle_any_work() || expire_due_any()) {
 		if (idle_reacquire(mp))
 			return true;
 		/*
-		 * A P is on its way to us, maybe with work of its own, or all
-		 * are busy. While we were counted others relied on us to look.
+		 * We have been given a P, maybe with work of its own, or all
+		 * are busy. While we were counted queuers relied on us to
+		 * check.
 		 */
 		idle_wake();
 	} else {
@@ -366,7 +367,7 @@ idle_park(struct m *mp)
 	hard_pause();
 	if (mp->spinning)
 		uncount(mp);
-	return look_and_sleep(mp);
+	return recheck_and_sleep(mp);
 }
 
 bool
@@ -379,11 +380,12 @@ idle_park_new(struct m *mp)
 	}
 	m_idle_put(mp);
 	lock_drop(&sched.lock);
-	return look_and_sleep(mp);
+	return recheck_and_sleep(mp);
 }
+
 /*
- * Whatever it left behind was put on a queue, and announced, before: so it
- * need not look. But there may be an idle P, and it is awake.
+ * The goroutine it left was queued, followed by idle_wake, before: so it need
+ * not check all queues. But there may be an idle P, and it is awake.
  */
 bool
 idle_park_detached(struct m *mp)

@@ -5,13 +5,13 @@
 
 #include "sched.h"
 
-/* After work was queued: wakes a P for it if one sleeps and nobody looks. */
+/* After work was queued: starts an M with an idle P, if no M spins. */
 void idle_wake_slow(void);
-/* Is anything on any queue? And the same if so. */
+/* Is a goroutine on any queue? And idle_wake, if so. */
 bool idle_any_work(void);
 void idle_wake_if_work(void);
-/* A P was put back since no thread was to be had: the monitor tries again.
- * sched.lock held. */
+/* A P became idle again since no M was available for it: the monitor tries
+ * again. sched.lock held. */
 void idle_want_thread(void);
 
 static inline void
@@ -22,22 +22,23 @@ idle_wake(void)
 		idle_wake_slow();
 }
 
-/* May this M start to look in other Ps' queues? Then it is spinning. */
+/* May this M search other Ps' queues? Then it is spinning. */
 bool idle_start_spinning(struct m *mp);
-/* It found something. */
+/* It found a goroutine. */
 void idle_stop_spinning(struct m *mp);
 /*
- * This M's P has nothing to do: gives it up, looks once more, sleeps. True
- * with a P again (and maybe nothing to do), false if the M shall end.
+ * This M found no work: gives its P up, checks all queues once more, sleeps.
+ * True with a P again (and maybe still no work), false if the M shall end. On
+ * g0 with a P.
  */
 bool idle_park(struct m *mp);
 /*
  * There is work after all: this M, on the idle list, gets a P again and spins.
- * False if none is idle, or another one is on its way.
+ * False if no P is idle, or another thread has given it one already.
  */
 bool idle_reacquire(struct m *mp);
 
-/* On g0, without a P: rests as above. */
+/* On g0, without a P: parks as above. */
 bool idle_park_detached(struct m *mp);
 /* The same for an M that has just been made. */
 bool idle_park_new(struct m *mp);
@@ -45,7 +46,7 @@ bool idle_park_new(struct m *mp);
 /* sched.lock held. */
 void p_idle_put(struct p *pp);
 struct p *p_idle_get(void);
-/* This one if it is idle, else any. */
+/* `near` if it is idle, else any. */
 struct p *p_idle_get_near(struct p *near);
 bool p_is_idle(uint32_t id);
 

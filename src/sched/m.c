@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The life of an M: made on demand, by the thread in weft_run, asleep when
- * there is nothing to do, gone when there are too many.
+ * there is nothing to do, ended when there are too many.
  *
  * `procs` idle Ms stay for good and sleep without a timeout, so that an idle
- * program makes no system calls. One that goes idle beyond that leaves if
- * nobody needs it for a while.
+ * program makes no system calls. One that becomes idle beyond that ends if it
+ * is not needed for a second.
  */
 #include "m.h"
 
@@ -23,7 +23,8 @@
 
 enum {
 	M_STACK_BYTES = 256 * 1024,
-	M_NEW = offsetof(struct m, thread_state)	/* what is before outlives it */
+	/* What is before it is kept for the next thread. */
+	M_NEW = offsetof(struct m, thread_state)
 };
 #define DECAY_NS (INT64_C(1000000000))
 #define REFUSED_NS (INT64_C(10000000))
@@ -58,7 +59,7 @@ m_idle_put(struct m *mp)
 {
 	check(lock_held(&sched.lock));
 	check(!mp->idle.next && !m_p(mp));
-	/* Newest first: the warmest one is woken first. */
+	/* Last in, first out: its data is in the cache. */
 	mp->idle.next = sched.idle_m.next;
 	mp->idle.prev = &sched.idle_m;
 	sched.idle_m.next->prev = &mp->idle;
@@ -89,7 +90,7 @@ m_idle_get(void)
 	if (list_empty(&sched.idle_m))
 		return NULL;
 	mp = container_of(sched.idle_m.next, struct m, idle);
-	/* The one that waits for timers last: else another one had to. */
+	/* The watcher last: otherwise another M would have to take over. */
 	if (mp == sched.watcher && mp->idle.next != &sched.idle_m)
 		mp = container_of(mp->idle.next, struct m, idle);
 	m_idle_remove(mp);
@@ -107,7 +108,7 @@ m_acquire(struct m *mp, struct p *pp)
 	if (unlikely(pp->has_pinned_m))
 		pp->fair.global_at = 0;
 	a_store_relaxed(&mp->pp, pp);
-	a_store_rel(&pp->mp, mp);	/* pairs with the monitor */
+	a_store_rel(&pp->mp, mp);	/* pairs with stuck_check */
 }
 
 struct p *
@@ -121,7 +122,7 @@ m_release(struct m *mp)
 	return pp;
 }
 
-/* Slept long. True if it is off the list, no longer counted, and may end. */
+/* The timeout is over. True if it is off the list, uncounted, and may end. */
 static bool
 leave_idle(struct m *mp)
 {
@@ -133,7 +134,7 @@ leave_idle(struct m *mp)
 	sched.n_m -= off;
 	a_store_relaxed(&mp->surplus, false);
 	lock_drop(&sched.lock);
-	/* It may have been the watcher, or just been asked to become it. */
+	/* It may have been the watcher, or just been poked to become it. */
 	if (off) {
 		expire_notify(expire_next());
 		expire_need_watcher();
@@ -141,7 +142,7 @@ leave_idle(struct m *mp)
 	return off;
 }
 
-/* How long to sleep at most: 1, 10, 100 ms while in doubt. */
+/* The longest sleep: 1, 10, 100 ms while deadlock checks are to be made. */
 static int64_t
 idle_timeout_ns(struct m *mp)
 {
@@ -153,7 +154,7 @@ idle_timeout_ns(struct m *mp)
 	return a_load_relaxed(&mp->surplus) ? DECAY_NS : FOREVER;
 }
 
-/* Slept as long as that. True if the M may end. */
+/* It slept for that long. True if the M may end. */
 static bool
 idle_timed_out(struct m *mp)
 {
@@ -164,8 +165,8 @@ idle_timed_out(struct m *mp)
 }
 
 /*
- * A timer is due. With a P we go on as a spinner and search. If all Ps are
- * busy the goroutines that wake go to the global queue.
+ * A timer is due. With a P the M goes on as a spinner and searches. If all Ps
+ * are busy it runs the timers; what they wake goes to the global queue.
  */
 static bool
 take_p_for_timers(struct m *mp)
@@ -177,8 +178,8 @@ take_p_for_timers(struct m *mp)
 }
 
 /*
- * The network has woken some. With a P we go on as a spinner, and they are
- * queued here. If all Ps are busy they are next for the first that has time.
+ * The network has woken goroutines. With a P the M goes on as a spinner, and
+ * queues them there. If all Ps are busy they are urgent.
  */
 static bool
 ready_polled(struct m *mp, struct glist *woken)
@@ -196,7 +197,7 @@ ready_polled(struct m *mp, struct glist *woken)
 
 /*
  * One sleep of at most that long, or until a timer is due. The watcher sleeps
- * where the network is heard of, too.
+ * in the poller, if a P is idle.
  */
 static enum note_end
 idle_sleep(struct m *mp, bool watch, int64_t until, struct glist *woken)
@@ -209,16 +210,16 @@ idle_sleep(struct m *mp, bool watch, int64_t until, struct glist *woken)
 		if (limit < 0 || left < limit)
 			limit = left;
 	}
-	/* sc: pairs with expire_need_watcher: a P that becomes idle after this
-	 * has it poke us, or brings a watcher of its own */
+	/* sc: pairs with expire_need_watcher: if a P becomes idle after this,
+	 * we are poked, or its M becomes the watcher */
 	if (watch && netpoll_on() && a_load_sc(&sched.n_idle_p))
 		return netpoll_sleep(&mp->note, limit, woken);
 	return note_wait(&mp->note, limit);
 }
 
 /*
- * It slept as long as it wanted to. True if it is over: with a P, or *end says
- * that the M may end.
+ * The sleep timed out. True if the M does not sleep again: it has a P, or
+ * *exits says that it may end.
  */
 static bool
 sleep_timed_out(struct m *mp, int64_t until, bool *exits)
@@ -229,7 +230,7 @@ sleep_timed_out(struct m *mp, int64_t until, bool *exits)
 	return *exits = idle_timed_out(mp);
 }
 
-/* Not a pinned goroutine's thread: its CPUs are the goroutine's business. */
+/* Not the thread of a pinned goroutine, which may have set its affinity. */
 void
 m_move_here(struct m *mp)
 {
@@ -246,9 +247,9 @@ m_restore_cpus(struct m *mp)
 }
 
 /*
- * Who is woken has a P. Who times out and may not leave is needed, or being
- * woken right now. Who is poked may have become one too many, or there is a
- * timer to wait for.
+ * An M that is woken has a P. One that times out and may not end is needed, or
+ * being woken right now. One that is poked may have become surplus, or there
+ * is a timer to wait for.
  */
 bool
 m_sleep(struct m *mp)
@@ -284,7 +285,7 @@ m_sleep(struct m *mp)
 	return true;
 }
 
-/* The oldest on the list are the coldest. */
+/* Those that have been idle longest: the end of the list. */
 void
 m_idle_trim(void)
 {
@@ -314,7 +315,7 @@ m_halt(void)
 		note_sleep(&never, FOREVER);
 }
 
-/* ---- birth and death ---- */
+/* ---- begin and end ---- */
 
 static struct m *
 record_get(void)
@@ -353,7 +354,7 @@ end_pinned(struct m *mp)
 		p_hand_off(pp);
 }
 
-/* With the P it was given, or idle. False if it shall end. */
+/* Begins with the P it was given, or idle. False if it shall end. */
 static bool
 begin(struct m *mp)
 {
@@ -380,8 +381,8 @@ m_main(void *arg)
 	os_sigmask_set(sched.sigmask);
 	os_thread_precise_sleep();
 	frame_reset_fpctl();
-	/* A signal may have come too late for the record's last thread, which
-	 * would be waited for: no other would ever be sent. */
+	/* The record's last thread may have ended with the signal pending:
+	 * the verdict would stay SENT, and no other signal be sent. */
 	a_store_relaxed(&mp->verdict, VERDICT_IDLE);
 	a_store_relaxed(&mp->can_signal,
 	    os_sigstack_install(&mp->sigstack) == 0);
@@ -409,7 +410,7 @@ uncount_thread(void)
 	lock_drop(&sched.lock);
 }
 
-/* At its limit a program goes on with what it has, but should know. */
+/* At the limit a program goes on with the threads it has, but is told. */
 static cold void
 say_limit(void)
 {
@@ -472,9 +473,9 @@ m_make_first(struct p *pp)
 }
 
 static a32 wanted;
-static a64 refused_at;		/* the kernel did, or there were enough */
+static a64 refused_at;		/* by the kernel, or by max_m */
 
-/* Not if the last was refused just now. */
+/* Not if the last one was refused within REFUSED_NS. */
 bool
 m_can_make(void)
 {
@@ -493,7 +494,7 @@ m_request(void)
 	note_poke(&sched.run_note);
 }
 
-/* The kernel refused it, or there are enough: the monitor tries again. */
+/* The kernel refused it, or max_m is reached: the monitor tries again. */
 static cold void
 not_made(void)
 {
@@ -504,8 +505,8 @@ not_made(void)
 }
 
 /*
- * Not if there is one by now, or will be: one that finds work wants the next,
- * if there is more.
+ * Not if an M is idle by now, or being made: one that finds work requests the
+ * next, if there is more.
  */
 static bool
 still_wanted(void)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The search for work, on g0: timers that are due; every 61st time the global
- * queue first; own queues; a batch of the global queue; the network; other Ps'
- * timers and queues.
+ * The search for work, on g0: the rows of the table in next.h, in their order.
+ * search_line has rows 1 to 8, next_queued 9 to 12, search_all the rest.
  */
 #include "next.h"
 
@@ -19,14 +18,14 @@ enum {
 	GLOBAL_SHARE_MAX = 32,
 	TIMERS_FIRST_MAX = 4,
 	POLL_FIRST_MAX = 16,
-	STEAL_AT_ONCE = RUNQ_HALF,	/* a queue that is too long anyway */
+	STEAL_AT_ONCE = RUNQ_HALF,	/* a longer ring is not watched */
 	STEAL_PATIENCE_NS = 5000,
-	STEAL_PAUSES = 16		/* between two looks: some 0.2 us */
+	STEAL_PAUSES = 16		/* between two reads: some 0.2 us */
 };
 
 /*
- * One to run, and a share of at most `more` for the own ring. Urgent ones come
- * first, or not at all.
+ * One to run from the global queue, and a share of at most `more` for the own
+ * ring. Urgent ones come first, or, unless `urgent`, not at all.
  */
 static struct g *
 global_get(struct p *pp, uint32_t more, bool urgent)
@@ -39,15 +38,15 @@ global_get(struct p *pp, uint32_t more, bool urgent)
 	gp = globq_get_batch(&sched.globq, &pp->q,
 	    a_load_relaxed(&sched.procs), more, urgent);
 	if (globq_urgent(&sched.globq))
-		pp->fair.global_at = 0;	/* and the next one at the next turn */
+		pp->fair.global_at = 0;	/* the next pick takes the next one */
 	lock_drop(&sched.lock);
 	return gp;
 }
 
 /*
- * The global queue's turn on a P that has work of its own. Not one alone: of
- * many that were woken at once the last would wait for 61 switches times as
- * many. But no more than the ring has room for.
+ * The global queue's turn on a P that has work of its own. Not one goroutine
+ * alone: of n that were readied at once the last would wait for 61 n switches.
+ * But no more than the ring has room for.
  */
 static struct g *
 global_turn(struct p *pp, bool urgent)
@@ -57,7 +56,7 @@ global_turn(struct p *pp, bool urgent)
 	return global_get(pp, room ? GLOBAL_SHARE_MAX : 0, urgent);
 }
 
-/* Takes half of the victim's ring, or its runnext if that is all. */
+/* Takes half of the victim's ring; if empty, newborns; if none, its runnext. */
 static struct g *
 steal_now(struct p *pp, struct p *victim)
 {
@@ -78,8 +77,8 @@ steal_now(struct p *pp, struct p *victim)
 }
 
 /*
- * Since a thief last looked, a nap ago, the owner has switched so often that
- * all that was in its ring has had a turn: it keeps up.
+ * Since a thief last searched here, a backoff ago, the owner has switched so
+ * often that all that was in its ring has had a turn: it keeps up.
  */
 static bool
 owner_keeps_up(struct p *victim)
@@ -94,12 +93,12 @@ owner_keeps_up(struct p *victim)
 }
 
 /*
- * Watches a victim's queue: true if something that is queued now is still
- * queued a few microseconds later. Then it is worth fetching. If its owner is
- * through with it by then, fetching it would have cost both cores more than
- * running it: each goroutine taken means lines dragged over and back, about
- * 0.2 us each where cores are far apart. (Measured with goroutines that do
- * nothing: 150 ns a spawn with an eager thief, 35 with a patient one.)
+ * Watches a victim's queue: true if a goroutine that is queued now is still
+ * queued a few microseconds later. Then it is worth stealing. If its owner has
+ * run it by then, stealing would have cost both cores more than running it:
+ * each goroutine stolen moves cache lines there and back, about 0.2 us each
+ * where cores are far apart. (Measured with goroutines that do nothing: 150 ns
+ * a spawn with an eager thief, 35 with a patient one.)
  */
 static bool
 owner_is_slow(struct p *victim)
@@ -125,11 +124,12 @@ owner_is_slow(struct p *victim)
 	return true;
 }
 
-/* Spinning. Looks at every other P that is not idle, in random order. */
+/* Spinning. Visits every other P that is not idle, in random order. */
 static struct g *
 steal(struct p *pp)
 {
-	struct steal_order o = steal_order_start(&sched.steal_order, rand_next(&pp->rand));
+	struct steal_order o = steal_order_start(&sched.steal_order,
+	    rand_next(&pp->rand));
 
 	for (; steal_order_more(&o); steal_order_next(&o)) {
 		struct p *victim = p_at(o.pos);
@@ -151,8 +151,8 @@ steal(struct p *pp)
 }
 
 /*
- * Those whom a timer has just woken on this P go first: in their place another
- * one might run for a whole slice. But only some times in a row.
+ * Goroutines that a timer has just woken on this P go first: one that ran
+ * before them might run for a whole slice. But only some times in a row.
  */
 static bool
 run_timers_first(struct p *pp)
@@ -166,8 +166,8 @@ run_timers_first(struct p *pp)
 }
 
 /*
- * Somebody has just begun to wait for a descriptor, beside others who do not
- * let anybody run: maybe another one's turn has come by that.
+ * A goroutine has just begun to wait for a descriptor, beside hogs: what it
+ * did before may have made another one ready, which would wait for a slice.
  */
 static struct g *
 poll_network_first(struct p *pp)
@@ -180,7 +180,7 @@ poll_network_first(struct p *pp)
 	return NULL;
 }
 
-/* Looks at other Ps before the own queue. */
+/* Searches other Ps before the own queue. */
 static struct g *
 steal_from_others(struct m *mp, struct p *pp)
 {
@@ -193,7 +193,7 @@ steal_from_others(struct m *mp, struct p *pp)
 	return gp;
 }
 
-/* One of a source that has waited for a slice, if any is due. */
+/* A goroutine of the next source that is due, if any has one. */
 static cold struct g *
 serve_due(struct m *mp, struct p *pp)
 {
@@ -211,9 +211,9 @@ serve_due(struct m *mp, struct p *pp)
 }
 
 /*
- * An urgent goroutine, if one waits and it is its turn: before the sources that
- * are due, or it would never be, with goroutines that run for whole slices. In
- * the turn between two of these it is left out.
+ * An urgent goroutine, if one waits and has its turn. It comes before the
+ * sources that are due: beside goroutines that run for whole slices some
+ * source always is. While the P shares, it is left out of the turns between.
  */
 static struct g *
 urgent_first(struct p *pp)
@@ -223,11 +223,11 @@ urgent_first(struct p *pp)
 	if (fair_urgent(&pp->fair, waits))
 		return global_get(pp, 0, true);
 	if (waits)
-		pp->fair.global_at = 0;	/* it is next */
+		pp->fair.global_at = 0;	/* the next pick asks again */
 	return NULL;
 }
 
-/* The global queue's turn, by count. */
+/* The network's and the global queue's turn, by count. */
 static struct g *
 global_by_count(struct p *pp)
 {
@@ -244,7 +244,7 @@ begin_chain(struct p *pp, struct g *gp, bool urgent)
 	return gp;
 }
 
-/* Those that do not wait for their turn in the own queue. */
+/* Rows 1 to 8: what comes before the own queue. */
 static struct g *
 search_line(struct m *mp, struct p *pp)
 {
@@ -267,7 +267,7 @@ search_line(struct m *mp, struct p *pp)
 	return gp ? begin_chain(pp, gp, false) : NULL;
 }
 
-/* One look at everything, in order. P held. */
+/* One search of all sources, in order. P held. */
 static struct g *
 search_all(struct m *mp)
 {

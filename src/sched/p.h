@@ -20,8 +20,8 @@ struct m;
  *	         idle_get, under sched.lock
  *	IDLE <------------------------------> RUNNING	an M has it
  *	  |     p_idle_put, under sched.lock     |
- *	  |                                      | who has it, at a
- *	  | world_stop                           | safe point
+ *	  |                                      | its M, at a
+ *	  | world_stop                           | safepoint
  *	  +--------------> STOPPED <-------------+
  *	                      |  ^
  *	         world_resize |  | world_resize (grow)
@@ -32,24 +32,24 @@ struct m;
  */
 enum pstate { P_DEAD, P_IDLE, P_RUNNING, P_STOPPED };
 
-/* What a P counts; its owner writes, anybody reads. */
+/* Counters of a P; its owner writes, any thread reads. */
 struct pstats {
 	a64 spawned, ended, switches, parks, yields;
 	a64 steals, stolen, overflows, wakes;
 };
 
-/* What the monitor noticed when it last looked at a P. See monitor.c. */
+/* What the monitor saw of a P in its last round. See stuck.c. */
 struct p_snapshot {
-	struct m *mp;		/* who had it */
-	uint64_t tick, calls;	/* how often that switched, and called */
-	int64_t since;		/* it has run the same goroutine */
-	int64_t call_since;	/* it has been in the same call */
-	int64_t at;		/* when the last step was taken */
-	int64_t cpu;		/* ... and how much its thread had run then */
-	int64_t still_cpu;	/* how much it had run at the last look, */
-	uint32_t still;		/* ... and so often it had run no further */
-	uint8_t step;		/* enum step */
-	uint8_t tries;
+	struct m *mp;		/* the M that had it */
+	uint64_t tick, calls;	/* switches of the P, calls of that M */
+	int64_t since;		/* it has run the same goroutine since then */
+	int64_t call_since;	/* ... and been in the same call */
+	int64_t at;		/* when the last step was taken, */
+	int64_t cpu;		/* ... and the CPU time of its thread then */
+	int64_t still_cpu;	/* that CPU time in the last round, */
+	uint32_t still;		/* ... and for how many it has not changed */
+	uint8_t step;		/* FINE, REQUESTED or SIGNALLED: stuck.c */
+	uint8_t tries;		/* signals sent */
 };
 
 struct p {
@@ -60,35 +60,35 @@ struct p {
 	enum pstate state;
 	struct p *link;		/* list of Ps to start */
 
-	/* the M that has it, which writes it; the monitor reads it */
+	/* the M that has the P writes it; the monitor reads it */
 	APTR(struct m) mp;
 
 	/* the monitor */
 	struct p_snapshot snapshot;
 
-	/* whose turn it is: see there */
+	/* whose turn it is; fair.h has the writers of each field */
 	struct fairness fair cache_aligned;
 
-	/* the M that has it */
+	/* the M that has the P */
 	uint64_t spawn_at;	/* stats.switches at the last spawn */
 	uint32_t spawn_run;	/* spawns since the last switch */
-	uint32_t lone_yields;		/* yields that found nobody else */
-	uint32_t timers_in_row;	/* times timers came before them: next.c */
-	uint32_t polls_in_row;	/* ... and those from the network */
-	bool steal_first;		/* look at other Ps before own queue */
-	bool poll_first;		/* ... and at the network: netpoll_poll_soon */
-	bool has_pinned_m;		/* its M is pinned: never switch directly */
-	uint64_t clock_read_at;	/* at the clock, in cycles */
+	uint32_t lone_yields;	/* yields that found no other goroutine */
+	uint32_t timers_in_row;	/* picks in a row led by timers: next.c */
+	uint32_t polls_in_row;	/* ... and by the network */
+	bool steal_first;	/* search other Ps before the own queue */
+	bool poll_first;	/* ... and the network: netpoll_poll_soon */
+	bool has_pinned_m;	/* its M is pinned: never switch directly */
+	uint64_t clock_read_at;	/* by expire_due_slow, in cycles */
 	struct rand rand;
 	struct gcache gs;
 	struct stack_cache stacks;
 	struct pstats stats;
 
-	/* thieves, atomic: stats.switches when one last looked */
+	/* thieves, atomic: stats.switches when one last searched it */
 	a64 thief_saw cache_aligned;
 
-	struct runq q;		/* see there */
-	struct timer_heap timers;	/* see there */
+	struct runq q;		/* see runq.h */
+	struct timer_heap timers;	/* see timer_heap.h */
 } cache_aligned;
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who runs next: park, ready, yield, exit, and the loop of an M.
+ * Park, ready, yield, exit, and the loop of an M.
  *
- * A goroutine that leaves switches straight to the next one if its own P has
- * one at hand, and else to g0, which searches. Its stack is in use until the
- * switch is done, so it is the context switched *to* that commits the leaving:
- * releases the lock, queues, or buries. Every place where a context goes on
- * therefore begins with finish_switch(). Before the commit only the own runnext and
- * ring are consulted: a search with the lock of a parking goroutine held could
- * run into that lock.
+ * A goroutine that leaves switches directly to the next one if its own P has
+ * one queued, and else to g0, which searches. Its stack is in use until the
+ * switch is done, so the context switched *to* commits the leaving: it
+ * releases the lock, queues the goroutine, or reaps it. Every point where a
+ * context is resumed therefore begins with finish_switch(). Before the commit
+ * only the P's own queues are consulted: a search with the lock of a parking
+ * goroutine held could need that lock.
  */
 #include "sched.h"
 
@@ -35,7 +35,7 @@ struct sched sched = {
 
 /* ---- queueing: inside ---- */
 
-/* Half of a full queue of P pp and gp go to the global queue. */
+/* l, half of a full queue of P pp, and gp go to the global queue. */
 static void
 overflow(struct p *pp, struct glist *l, struct g *gp)
 {
@@ -62,7 +62,7 @@ put_last(struct p *pp, struct g *gp)
 		put_overflow(pp, gp);
 }
 
-/* The deque cannot grow. */
+/* The deque is full and cannot grow. */
 static cold void
 deque_overflow(struct p *pp, struct g *gp)
 {
@@ -84,7 +84,7 @@ put_next(struct p *pp, struct g *gp)
 		put_last(pp, gp);
 }
 
-/* Who has no P queues a goroutine. */
+/* Queues a goroutine for a thread without a P. */
 static cold void
 put_global(struct g *gp)
 {
@@ -104,7 +104,7 @@ sched_submit(struct p *pp, struct g *gp)
 	idle_wake();
 }
 
-/* A thread that is none of ours. */
+/* Called from a non-runtime thread. */
 static cold void
 ready_from_outside(struct g *gp)
 {
@@ -133,7 +133,10 @@ sched_ready(struct g *gp)
 	rt_leave(mp, was);
 }
 
-/* More than one. A few go to the own ring, the bulk to the global queue. */
+/*
+ * More than one. Up to 32 go to the own ring; more go to the global queue, of
+ * which all Ps take their share.
+ */
 static void
 ready_many(struct p *pp, struct glist *l)
 {
@@ -146,15 +149,11 @@ ready_many(struct p *pp, struct glist *l)
 	globq_put(&sched.globq, l);
 	lock_drop(&sched.lock);
 	if (pp)
-		pp->fair.global_at = 0;	/* soon, here too */
+		pp->fair.global_at = 0;	/* its turn comes here, too */
 	else
 		monitor_hint();
 }
 
-/*
- * One is next, a few go to the own ring, the bulk to the global queue from
- * which all Ps take their share.
- */
 void
 sched_ready_list(struct glist *l)
 {
@@ -199,7 +198,7 @@ fatal_overflow(struct g *gp)
 	    g_site(gp)->fn, stack_bytes(g_stack(gp)));
 }
 
-/* The same without a P. */
+/* reap without a P. */
 static cold void
 reap_detached(struct g *gp)
 {
@@ -207,10 +206,11 @@ reap_detached(struct g *gp)
 	a_store_relaxed(&gp->stack, NULL);
 	g_set(gp, G_RUNNING, G_DEAD);
 	g_free_any(gp);
-	a_add_acqrel(&sched.no_p_stats.ended, 1);	/* pairs with spawn_count */
+	/* pairs with spawn_count */
+	a_add_acqrel(&sched.no_p_stats.ended, 1);
 }
 
-/* Its goroutine is gone and nobody runs on its stack. */
+/* The goroutine has ended and its stack is not in use any more. */
 static noinline void
 reap(struct p *pp, struct g *gp)
 {
@@ -227,8 +227,8 @@ reap(struct p *pp, struct g *gp)
 }
 
 /*
- * The parked goroutine's lock is released; from then on it is somebody else's,
- * unless unlockf says that it does not park after all.
+ * Releases the parked goroutine's lock; from then on another thread may have
+ * it, unless unlockf says that it does not park after all.
  */
 static noinline void
 commit_park(struct m *mp, struct g *gp)
@@ -245,8 +245,8 @@ commit_park(struct m *mp, struct g *gp)
 }
 
 /*
- * A goroutine was sent to the end of the global queue: who is next? Those at
- * its front and those of this P by turns, or neither could starve the other.
+ * A goroutine went to the end of the global queue. The next one is from the
+ * front of that queue and from this P's own in turn, so that neither starves.
  */
 static void
 alternate_sources(struct p *pp)
@@ -258,7 +258,7 @@ alternate_sources(struct p *pp)
 		next_global_done(pp);
 }
 
-/* It is sent back, or has no P to be queued at. */
+/* It was preempted, or its M has no P whose queue could take it. */
 static noinline void
 commit_yield_global(struct m *mp, struct g *gp)
 {
@@ -270,8 +270,8 @@ commit_yield_global(struct m *mp, struct g *gp)
 }
 
 /*
- * First thing on every context that is switched to, `me`: does what the
- * goroutine that left asked for. Inside, mostly with a P.
+ * The first step of every context that is switched to, `me`: commits what the
+ * goroutine that left asked for. Inside, usually with a P.
  */
 static always_inline void
 finish_switch(struct m *mp, struct san *me)
@@ -287,7 +287,7 @@ finish_switch(struct m *mp, struct san *me)
 	if (mp->after == AFTER_YIELD && likely(m_p(mp))) {
 		g_set(gp, G_RUNNING, G_RUNNABLE);
 		put_last(m_p(mp), gp);
-		/* It was on no queue for a moment: who rested then missed it */
+		/* On no queue until now: an M that parked missed it */
 		idle_wake();
 	} else if (mp->after == AFTER_DROP) {
 		hard_pause();
@@ -326,7 +326,7 @@ sched_give_stack(struct p *pp, struct g *gp)
 	return true;
 }
 
-/* gp, which nobody else has, is about to run on this M with P pp. */
+/* gp, which is on no queue, is about to run on this M with P pp. */
 static inline void
 make_current(struct m *mp, struct p *pp, struct g *gp)
 {
@@ -338,8 +338,8 @@ make_current(struct m *mp, struct p *pp, struct g *gp)
 }
 
 /*
- * Leaves the current goroutine for `next`, or for g0 if that is NULL. Returns
- * when somebody resumes it, maybe on another M, inside: that M.
+ * Leaves the current goroutine for `next`, or for g0 if that is NULL. Inside.
+ * Returns, inside, when the goroutine is resumed: the M that it is on then.
  */
 static always_inline struct m *
 switch_from(struct m *mp, struct g *gp, struct g *next, enum after after)
@@ -373,7 +373,7 @@ switch_from(struct m *mp, struct g *gp, struct g *next, enum after after)
 }
 
 /*
- * The same as next_local. A yield is faster with it in place, a park with a
+ * The same as next_local. A yield is faster with it inlined, a park with a
  * call: by some three nanoseconds each.
  */
 static noinline struct g *
@@ -426,8 +426,9 @@ sched_park_drop(struct lock *l, enum wait_reason reason)
 }
 
 /*
- * A goroutine yields and its P has nobody else. True if g0 shall look further:
- * a stop is asked for, the global queue has something, or it is time to steal.
+ * A goroutine yields and next_local gave none. True if g0 shall search: the
+ * world stops, a timer or a source is due, the global queue is not empty, or
+ * it is time to steal.
  */
 static noinline bool
 yield_needs_search(struct p *pp)
@@ -440,7 +441,7 @@ yield_needs_search(struct p *pp)
 		pp->steal_first = true;
 	if (!pp->steal_first && !globq_len(&sched.globq))
 		return false;
-	pp->fair.global_at = 0;		/* not back to ourselves at once */
+	pp->fair.global_at = 0;		/* before the caller's next turn */
 	return true;
 }
 
@@ -458,7 +459,7 @@ yield(struct m *mp)
 		next = next_local(pp);
 		if (unlikely(!next) && !yield_needs_search(pp)) {
 			rt_leave_out(mp);
-			return;		/* nobody else wants this P */
+			return;		/* no other goroutine for this P */
 		}
 	} else {
 		a_add_relaxed(&sched.no_p_stats.yields, 1);
@@ -495,7 +496,7 @@ weft_yield(void)
 	yield(mp);
 }
 
-/* On the goroutine, outside. Its exit hooks have run. */
+/* On the goroutine, inside. Its exit hooks have run. */
 noreturn static void
 exit_to(struct m *mp, struct g *gp, struct g *next)
 {
@@ -514,12 +515,12 @@ sched_exit(void)
 }
 
 /*
- * A goroutine's function has returned. If the next one has not started yet
- * and wants the same kind of stack it takes this one, and starts right here:
- * no switch, and the stack is warm. Returns it, inside; otherwise does not
- * return. (A sanitizer wants to see every change of context, so not there.)
- * Not if it is held: it may have waited before it began, for a descriptor, and
- * the monitor be about to look for its stack.
+ * A goroutine's function has returned. If the next goroutine is a newborn that
+ * needs the same class of stack it takes this one, and starts here: without a
+ * switch, on a stack that is in the cache. Returns it, inside; otherwise does
+ * not return. Not with a sanitizer, which must see every switch. Not if the
+ * next one has a hold: it may have waited for a descriptor before it began,
+ * and the monitor may be about to look for its stack.
  */
 static struct g *
 exit_into_next(void)

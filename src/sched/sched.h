@@ -2,7 +2,7 @@
 /*
  * The one scheduler, and what the rooms above call to wait and to wake.
  *
- * Three sentences: *work* makes goroutines runnable, *sched* runs them, *wait*
+ * Three sentences: *work* makes goroutines runnable, *sched* runs them, *sync*
  * parks them.
  */
 #ifndef SCHED_H
@@ -22,7 +22,7 @@ enum {
 	MASK_WORDS = PROCS_MAX / 64
 };
 
-/* Why nobody may run goroutines now: bits of sched.stopping. */
+/* Why no M may run goroutines now: bits of sched.stopping. */
 enum {
 	STOP_WORLD = 1,		/* for a moment: world.c */
 	STOP_ENDED = 2		/* for good: the main goroutine returned */
@@ -37,7 +37,7 @@ struct sched {
 	a64 idle_mask[MASK_WORDS];	/* which Ps are IDLE */
 	a32 procs;			/* changed with the world stopped */
 
-	/* any thread, atomic: Ms that look for work; see idle.c */
+	/* any thread, atomic: Ms that search for work; see idle.c */
 	a32 n_spinning;
 
 	/* see runq.h */
@@ -64,11 +64,11 @@ struct sched {
 	a32 n_paused;			/* atomic; the same: see pause.c */
 	/* any thread, atomic: goroutines that are bound to their M */
 	a32 n_bound;
-	a32 no_thread;			/* a P has work, and no thread was to
-					 * be had: the monitor tries again */
+	a32 no_thread;			/* a P has work, and no M was
+					 * available: the monitor tries again */
 	bool main_exited;		/* by weft_goexit */
 
-	/* changed with the world stopped, read by who has a P */
+	/* changed with the world stopped, read by Ms that have a P */
 	struct steal_order_table steal_order;
 
 	/* any thread, atomic: filled from the front, never emptied */
@@ -86,20 +86,22 @@ struct sched {
 	struct note stop_note;
 	struct note run_note;		/* the thread in weft_run sleeps: woken
 					 * at the end, poked by m_request */
-	struct pstats no_p_stats;		/* of who has no P: added atomically */
+	struct pstats no_p_stats;	/* of threads without a P: added to
+					 * atomically */
 };
 
 extern struct sched sched;
 
 /*
- * Not 0 if somebody is asked to look around: the word behind
- * weft_checkpoint(). Bits, set and cleared atomically by whom they belong to.
+ * Not 0 if a checkpoint has something to do: the word behind
+ * weft_checkpoint(). Each bit is set and cleared, atomically, by one owner:
+ * the monitor, world.c, boot, the monitor.
  */
 enum {
-	ATTEND_MONITOR = 1,	/* some M is asked, or has no P */
+	ATTEND_MONITOR = 1,	/* some M shall yield, or has no P */
 	ATTEND_STOP = 2,	/* the world stops */
 	ATTEND_MIGRATE = 4,	/* for good: a debugging aid */
-	ATTEND_SLEEPERS = 8	/* the monitor found threads asleep: place.c */
+	ATTEND_SLEEPERS = 8	/* blocked threads were found: place.c */
 };
 #define attention (*(a32 *)(void *)&weft_attention_)
 
@@ -114,50 +116,51 @@ p_at(uint32_t id)
 
 /*
  * Parks the calling goroutine. It is WAITING before unlockf is called, by the
- * context that follows, to release what guards it; from then on anybody may
- * wake it. If unlockf says false the park is off and the goroutine runs next.
- * unlockf may be NULL and must not touch the goroutine after releasing it.
- * On entry: on a goroutine; may hold the one lock that unlockf releases.
+ * context that follows, to release what guards it; from then on any thread may
+ * wake it. If unlockf returns false the park is cancelled and the goroutine
+ * runs next. unlockf may be NULL and must not touch the goroutine after
+ * releasing it. On entry: on a goroutine; may hold the one lock that unlockf
+ * releases.
  */
 void sched_park(bool (*unlockf)(struct g *gp, void *arg), void *arg,
     enum wait_reason reason);
 
-/* The same with a lock to release, and no second thought: the usual case. */
+/* Unconditional park that releases a lock: the common case. */
 void sched_park_drop(struct lock *l, enum wait_reason reason);
 
 /* Makes a WAITING goroutine runnable, next on this P. Any thread. */
 void sched_ready(struct g *gp);
-/* The same for a list of them, in order, at the price of one. */
+/* The same for a list, in order, with one lock and one wake-up. */
 void sched_ready_list(struct glist *l);
 
 /*
- * The same for those a timer or the network woke, by a thread without a P: all
- * Ps are busy, so they are next for the first that has time, and the monitor
- * sees to it that one has.
+ * The same for goroutines that a timer or the network woke, by a thread
+ * without a P: all Ps are busy, so they are urgent. The next search of any P
+ * takes them first, and the monitor preempts a goroutine if there is none.
  */
 void sched_ready_urgent(struct glist *l);
 
 /*
- * Queues a goroutine that was just made, and is RUNNABLE. pp is the caller's,
- * who is inside, or NULL.
+ * Queues a goroutine that was just made, and is RUNNABLE. pp is the P of the
+ * caller, which is inside, or NULL.
  */
 void sched_submit(struct p *pp, struct g *gp);
 
 /*
- * A goroutine gets a stack when it first runs (the main one at boot). False if
- * memory is refused. P held.
+ * A goroutine gets a stack when it first runs (the main one at boot). False on
+ * allocation failure. P held.
  */
 bool sched_give_stack(struct p *pp, struct g *gp);
 
-/* Lets others run. On a goroutine. */
+/* Yields to the end of the own queue. On a goroutine. */
 void sched_yield_now(void);
-/* The same, behind everybody else's. Inside; returns inside. */
+/* Yields to the end of the global queue. Inside; returns inside. */
 void sched_yield_global(void);
 
 /* Ends the calling goroutine, whose deferred calls have run. */
 noreturn void sched_exit(void);
 
-/* An M's life: looks for goroutines and runs them until told to end. */
+/* The loop of an M: finds goroutines and runs them until the M shall end. */
 void sched_loop(struct m *mp);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "sched.h"
 
-/* A goroutine for fn(arg), not queued yet. NULL if memory is refused. */
+/* A goroutine for fn(arg), not queued yet. NULL on allocation failure. */
 struct g *spawn_make(int stack_class, const weft_site *site,
     void (*fn)(void *), void *arg);
 

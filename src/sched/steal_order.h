@@ -41,7 +41,8 @@ steal_order_init(struct steal_order_table *t, uint32_t count)
 {
 	t->count = count;
 	t->n_strides = 0;
-	for (uint32_t i = 1; i <= count && t->n_strides < STEAL_ORDER_STRIDES; i++)
+	for (uint32_t i = 1;
+	    i <= count && t->n_strides < STEAL_ORDER_STRIDES; i++)
 		if (steal_order_gcd(i, count) == 1)
 			t->stride[t->n_strides++] = i;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a thread keeps what goroutines carry. See thread_state.h. */
+/* Where a thread keeps what goroutines take along. See thread_state.h. */
 #include "thread_state.h"
 
 #include "fatal.h"
@@ -11,8 +11,8 @@ extern struct cxx_state *__cxa_get_globals(void) __attribute__((__weak__));
 thread_state_cxx_fn thread_state_cxx;
 
 /*
- * A static glibc has it only in programs that refer to it strongly. Then
- * nobody can have looked at errno, but by way of us.
+ * A static glibc has __errno_location only in programs that refer to it
+ * strongly. In others no code but ours can have read errno.
  */
 void
 thread_state_locate(struct thread_state_at *at)
@@ -28,7 +28,8 @@ thread_state_locate(struct thread_state_at *at)
 void
 thread_state_locate_cxx(struct thread_state_at *at)
 {
-	cxx_globals *globals = a_load_acq(&thread_state_cxx); /* pairs with found */
+	/* pairs with found */
+	cxx_globals *globals = a_load_acq(&thread_state_cxx);
 
 	at->cxx = globals();
 }
@@ -67,7 +68,7 @@ weft_cxx_loaded(void)
 	thread_state_find_cxx();
 }
 
-/* A constructor of a library, or of the program, which includes weft.h. */
+/* Called by a constructor of C++ code that includes weft.h. */
 public void
 weft_cxx_(void *(*globals)(void))
 {

@@ -3,16 +3,17 @@
  * What libc and the C++ runtime keep in a thread for the code that runs on it,
  * and a goroutine takes along when it moves: errno, and the state of C++
  * exceptions (those that are caught, and the number of those in flight).
- * Both lie on the goroutine's stack while it does not run.
+ * Both are on the goroutine's stack while it does not run.
  *
  * The references are weak. So a program that does not use C++ does not get it
  * from us; and the audit, which refuses programs that refer to errno's address
  * by themselves, can tell our reference from theirs.
  *
- * A program in C may load C++ later. Then it becomes known (thread_state_find_cxx, or the
- * library says so: weft_cxx_), before its code runs, and from then on every M
- * asks for its own state when it first needs it. A goroutine that left before
- * that has no state: none can have been made.
+ * A program in C may load C++ later. Then that is found out
+ * (thread_state_find_cxx, or the library calls weft_cxx_) before its code runs,
+ * and from then on every M gets the address of its own state when it first
+ * needs it. A goroutine that left before that has no state: none can have been
+ * made.
  */
 #ifndef THREAD_STATE_H
 #define THREAD_STATE_H
@@ -31,7 +32,7 @@ typedef struct cxx_state *cxx_globals(void);
 /* Where this thread has them. */
 struct thread_state_at {
 	int *error;
-	struct cxx_state *cxx;	/* NULL: not asked for yet */
+	struct cxx_state *cxx;	/* NULL: not located yet */
 };
 
 struct thread_state {
@@ -40,13 +41,13 @@ struct thread_state {
 	struct cxx_state cxx;	/* if so */
 };
 
-/* The function that tells a thread's; NULL: no C++ here. Set once. */
+/* The function that returns a thread's; NULL: no C++ here. Set once. */
 typedef APTR(cxx_globals) thread_state_cxx_fn;
 extern thread_state_cxx_fn thread_state_cxx;
 
 /* Once on each thread. */
 void thread_state_locate(struct thread_state_at *at);
-/* C++ has been found since: the thread asks for its own. */
+/* C++ has been found since: locates the thread's own. */
 void thread_state_locate_cxx(struct thread_state_at *at);
 
 /* Looks for C++ again. No lock held, outside: see cxx.h. */
@@ -56,13 +57,14 @@ cold void thread_state_find_cxx(void);
 static always_inline bool
 thread_state_list_changed(void)
 {
-	return !a_load_relaxed(&thread_state_cxx) && unlikely(cxx_list_changed());
+	return !a_load_relaxed(&thread_state_cxx) &&
+	    unlikely(cxx_list_changed());
 }
 
 static always_inline bool
 thread_state_has_cxx(void)
 {
-	/* An M that is given a goroutine sees what was seen when that left. */
+	/* An M that is given a goroutine sees what that saw when it left. */
 	return unlikely(a_load_relaxed(&thread_state_cxx) != NULL);
 }
 

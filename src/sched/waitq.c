@@ -18,7 +18,7 @@ sleeper_set_multi(struct sleeper *s)
 	a_init(&s->race, RACE_EARLY);
 }
 
-/* ---- the time is up ---- */
+/* ---- deadlines ---- */
 
 static void
 expire(struct timer *t, int64_t now, struct glist *woken)
@@ -51,9 +51,9 @@ sleeper_disarm(struct sleeper *s)
 }
 
 /*
- * A plain thread needs no timer: it sleeps only so long. (There may be no
- * runtime that would run one.) If it was claimed at the last moment it is
- * woken for sure.
+ * A plain thread needs no timer: its sleep has a timeout. (There may be no
+ * runtime that would run a timer.) If it was claimed at the last moment a wake
+ * is certain to come.
  */
 static void
 sleep_thread(struct sleeper *s)
@@ -64,7 +64,7 @@ sleep_thread(struct sleeper *s)
 		left = os_left_ns(s->when);
 	if (note_sleep(&s->note, left))
 		return;
-	/* pairs with nothing: who lost the race has done nothing yet */
+	/* pairs with nothing: the loser of the race has written nothing */
 	if (!a_cas_acqrel(&s->race, RACE_OPEN, RACE_EXPIRED))
 		note_sleep(&s->note, FOREVER);
 }
@@ -78,10 +78,10 @@ struct release {
 };
 
 /*
- * The sleeper is off its stack, or is a thread about to sleep. False: it was
- * ended before. OPEN before the queues are released, so that who finds it
- * there can claim it. After that the record is touched no more: it may be
- * gone. (If it was ended early nobody else wakes it.)
+ * The sleeper is off its stack, or is a thread about to sleep. False: its
+ * sleep was ended before. OPEN before the queues are released, so that a waker
+ * that finds it there can claim it. After that the record is not touched: it
+ * may be gone. (If it was ended early no other thread wakes it.)
  */
 static bool
 publish_sleep(struct release *r)
@@ -91,7 +91,7 @@ publish_sleep(struct release *r)
 	bool sleeps = true;
 
 	hard_pause();
-	/* pairs with sleeper_end: who ends it later finds it parked */
+	/* pairs with sleeper_end: a later one finds it parked */
 	if (r->who->multi_wait)
 		sleeps = a_cas_acqrel(&r->who->race, RACE_EARLY, RACE_OPEN);
 	fn(arg);
@@ -117,7 +117,7 @@ sleeper_sleep_with(struct sleeper *s, void (*release)(void *arg), void *arg,
 		sleep_thread(s);
 	if (!s->multi_wait)
 		return RACE_CLAIMED;
-	/* pairs with nothing: waking us ordered it */
+	/* pairs with nothing: being woken orders it */
 	return (enum race)a_load_relaxed(&s->race);
 }
 

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who waits: a goroutine, which parks, or a plain thread, which sleeps on a
- * note. The records live on the waiter's own stack; stacks never move.
+ * Wait queues. A waiter is a goroutine, which parks, or a plain thread, which
+ * sleeps on a note. The records are on its own stack; stacks never move.
  *
- * A *sleeper* is who waits, once; a *waiter* is its place in one queue. Most
- * wait in one queue and can only be woken from there. One that waits in
- * several (select), or also for a time or a context, is *multi-wait*: several
- * may try to wake it, and only who claims it does.
+ * A *sleeper* is a goroutine or thread that waits once; a *waiter* is its entry
+ * in one queue. Most wait in one queue and can only be woken from there. One
+ * that waits in several (select), or also for a time or a context, is
+ * *multi-wait*: several threads may try to wake it, and only the one that
+ * claims it does.
  *
  *	EARLY ---> OPEN		the sleeper: it is parked now
  *	  |          |
- *	  |          +-------> CLAIMED	who took it from a queue, under its
- *	  |          |			lock, and wakes it
- *	  |          +-------> EXPIRED, CANCELLED	who wakes it
- *	  +------------------> EXPIRED, CANCELLED	it will not park
+ *	  |          +-------> CLAIMED	the waker, which took it from a
+ *	  |          |			queue, under its lock
+ *	  |          +-------> EXPIRED, CANCELLED	sleeper_end: wakes it
+ *	  +------------------> EXPIRED, CANCELLED	the same: it will not
+ *							park
  *
- * Queues are locked from before the sleeper stands in them until it is OPEN,
- * so who claims sees it OPEN or too late; a timer can come EARLY.
+ * Queues are locked from before the sleeper is pushed until it is OPEN, so a
+ * waker sees it OPEN or already taken; a timer can come while it is EARLY.
  */
 #ifndef WAITQ_H
 #define WAITQ_H
@@ -34,9 +36,9 @@ struct sleeper {
 	/* constant while it sleeps */
 	struct g *gp;		/* the goroutine, or NULL: a plain thread */
 	bool multi_wait;
-	bool armed;		/* the timer was */
-	int64_t when;		/* a plain thread's own limit */
-	/* who claimed it, if multi-wait: where */
+	bool armed;		/* the timer was armed */
+	int64_t when;		/* a plain thread's deadline */
+	/* the thread that claimed it, if multi-wait: the entry it took */
 	struct waiter *won;
 	/* any thread, atomic */
 	a32 race;		/* enum race, if multi-wait */
@@ -45,22 +47,22 @@ struct sleeper {
 };
 
 struct waiter {
-	/* under the lock of what it waits on; list: next is NULL when it is
-	 * on none; waitq: only if queued */
+	/* under the lock of what it waits on. In a list: next is NULL if it is
+	 * on none. In a waitq: valid only if queued */
 	struct list link;
-	bool queued;		/* in a waitq; of a multi-wait one only */
-	/* who claimed it; its owner before that */
-	bool ok;		/* the sleeper: true. Who wakes it for
-				 * another reason than it waited for: false */
+	bool queued;		/* in a waitq; kept only if multi-wait */
+	/* the thread that claimed it; its owner before that */
+	bool ok;		/* set to true by the sleeper, to false by a
+				 * waker for another reason than it waits for */
 	/* constant while it waits */
 	struct sleeper *who;
 	const void *key;	/* what it waits on, where queues are shared */
-	void *elem;		/* the value to send, or the room for one */
+	void *elem;		/* the value to send, or where to receive it */
 };
 
 /*
- * A queue whose being empty can be seen without its lock. First in, first out;
- * any waiter can leave it. All under the lock of its owner but waitq_empty.
+ * A FIFO queue that can be seen to be empty without its lock; any waiter can
+ * be removed. All under the lock of its owner but waitq_empty.
  */
 struct waitq {
 	APTR(struct list) first;	/* NULL: empty */
@@ -107,7 +109,7 @@ waitq_remove(struct waitq *q, struct waiter *w)
 		a_store_relaxed(&q->first, node->next);
 }
 
-/* The caller as a sleeper; and its place in a queue. */
+/* The caller as a sleeper; and its entry in a queue. */
 static inline void
 sleeper_init(struct sleeper *s)
 {
@@ -131,19 +133,19 @@ waiter_init(struct waiter *w, struct sleeper *s, const void *key)
 }
 
 /*
- * It shall not sleep beyond `when` (NEVER_NS: it may). Contested from then
- * on. No lock held that ranks after RANK_TIMER. sleeper_disarm undoes it, and
- * must be called before the record is gone.
+ * Limits its sleep to `when` (NEVER_NS: no limit). Multi-wait from then on. No
+ * lock held that ranks after RANK_TIMER. sleeper_disarm undoes it, and must be
+ * called before the record is gone.
  */
 void sleeper_arm(struct sleeper *s, int64_t when);
 void sleeper_disarm(struct sleeper *s);
-/* Others than the queue may end its sleep with sleeper_end. */
+/* Makes it multi-wait: sleeper_end may end its sleep, too. */
 void sleeper_set_multi(struct sleeper *s);
 
 /*
  * Sleeps until woken. The lock, under which the caller queued itself, is held
  * on entry and released when it may be woken. CLAIMED: taken from the queue.
- * EXPIRED or CANCELLED: it may still stand in the queue, and must see to it.
+ * EXPIRED or CANCELLED: it may still be queued, and must remove itself.
  */
 enum race sleeper_sleep_slow(struct sleeper *s, struct lock *l,
     enum wait_reason reason);
@@ -157,13 +159,13 @@ sleeper_sleep(struct sleeper *s, struct lock *l, enum wait_reason reason)
 	return RACE_CLAIMED;
 }
 
-/* The same with something else than a lock to release. */
+/* The same with a function that releases what is held. */
 enum race sleeper_sleep_with(struct sleeper *s, void (*release)(void *arg),
     void *arg, enum wait_reason reason);
 
 /*
- * The queue's lock is held, the waiter was taken off it: true if it is the
- * caller's to wake; false if something else woke it, then drop it.
+ * The queue's lock is held, the waiter was taken off it: true if the caller
+ * must wake it; false if another thread did, then ignore it.
  */
 static inline bool
 sleeper_claim(struct sleeper *s)
@@ -174,8 +176,8 @@ sleeper_claim(struct sleeper *s)
 }
 
 /*
- * Ends a multi-wait sleep for another reason (EXPIRED, CANCELLED), or has it
- * not begin. If there is a goroutine to wake it is added to the list.
+ * Ends a multi-wait sleep for another reason (EXPIRED, CANCELLED), or prevents
+ * it. If there is a goroutine to wake it is added to the list.
  */
 void sleeper_end(struct sleeper *s, enum race why, struct glist *woken);
 
@@ -192,10 +194,10 @@ sleeper_wake(struct sleeper *s)
 		note_wake(&s->note);
 }
 
-/* All waiters of a list, in order. */
+/* Wakes all waiters of a list, in order. */
 void waiter_wake_all(struct list *l);
 
-/* The longest waiter of a queue that can be claimed, off the queue; or NULL. */
+/* Removes and claims the first waiter of a queue that can be; or NULL. */
 static inline struct waiter *
 waitq_claim(struct waitq *q)
 {
@@ -207,8 +209,8 @@ waitq_claim(struct waitq *q)
 		waitq_remove(q, w);
 		/*
 		 * Most are not multi-wait, and then nothing is written to their
-		 * stack, which may be far: it would have to be here before the
-		 * lock can be released.
+		 * stack, which may be in another core's cache: the lock could
+		 * not be released before it has arrived.
 		 */
 		if (likely(!w->who->multi_wait))
 			return w;

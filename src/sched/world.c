@@ -7,10 +7,11 @@
  * (world_park). The last one wakes the stopper. Goroutines that were running
  * are on their P's own ring then, so nothing moves by stopping alone.
  *
- * A spinner that stops for this uncounts itself without looking for work: so
- * world_start looks, when idle Ps are idle again, and wakes one if there is.
+ * A spinner that stops for this uncounts itself without checking for work: so
+ * world_start checks, when idle Ps are idle again, and wakes an M if there is
+ * some.
  *
- * If the main goroutine returns meanwhile nobody stops any more: those who
+ * If the main goroutine returns meanwhile no M stops any more: those that
  * would are halted for good. The stopper is woken and gives up.
  */
 #include "world.h"
@@ -48,7 +49,7 @@ world_stopped(struct p *pp)
 	return --sched.stop_wait == 0;
 }
 
-/* sched.lock held: asks everybody to stop. True if some are still to. */
+/* sched.lock held: requests a stop. True if some Ps are still to stop. */
 static bool
 request_stop(struct m *mp)
 {
@@ -56,7 +57,7 @@ request_stop(struct m *mp)
 
 	note_clear(&sched.stop_note);
 	sched.stop_wait = a_load_relaxed(&sched.procs);
-	/* A hint to who polls it; who acts on it looks under the lock. */
+	/* A hint to Ms that poll it; they act on it under the lock. */
 	a_or_relaxed(&sched.stopping, STOP_WORLD);
 	a_or_relaxed(&attention, ATTEND_STOP);
 	if (mp)
@@ -91,14 +92,13 @@ world_end(void)
 	lock_take(&sched.lock);
 	wake = a_load_relaxed(&sched.stopping) & STOP_WORLD &&
 	    sched.stop_wait > 0;
-	/* From here on no M takes up a goroutine. */
+	/* From here on no M starts a goroutine. */
 	a_or_relaxed(&sched.stopping, STOP_ENDED);
 	lock_drop(&sched.lock);
 	if (wake)
 		note_wake(&sched.stop_note);
 }
 
-/* On g0 with a P and a stop asked for. False if the M shall end. */
 bool
 world_park(struct m *mp)
 {
@@ -117,7 +117,7 @@ world_park(struct m *mp)
 	m_idle_put(mp);
 	if (mp->spinning) {
 		mp->spinning = false;
-		/* sc: under the lock, and nobody looks for work now */
+		/* sc: under the lock; world_start checks for work */
 		a_add_sc(&sched.n_spinning, -1u);
 	}
 	lock_drop(&sched.lock);
@@ -149,7 +149,7 @@ world_make_ps(uint32_t procs)
 	return 0;
 }
 
-/* sched.lock held. Everything this P holds goes where others find it. */
+/* sched.lock held. What this P has goes where other Ps find it. */
 static void
 retire(struct p *pp)
 {
@@ -181,7 +181,7 @@ world_resize(uint32_t procs)
 	}
 	for (uint32_t i = procs; i < old; i++)
 		retire(p_at(i));
-	/* sc: pairs with idle_any_work of who has no P */
+	/* sc: pairs with idle_any_work of a thread without a P */
 	a_store_sc(&sched.procs, procs);
 	steal_order_init(&sched.steal_order, procs);
 	lock_drop(&sched.lock);
@@ -189,7 +189,7 @@ world_resize(uint32_t procs)
 
 /* ---- starting again ---- */
 
-/* sched.lock held. Idle Ps become idle; the others are returned as a list. */
+/* sched.lock held. Ps without work become idle; the others are returned. */
 static struct p *
 sort_ps(struct m *mp)
 {
@@ -232,7 +232,7 @@ world_no_thread(struct p *pp)
 	lock_drop(&sched.lock);
 	if (last)
 		note_wake(&sched.stop_note);
-	/* The one that is wanted may have been made before this. */
+	/* The M that was requested may have been made before this. */
 	if (look)
 		idle_wake_if_work();
 }
