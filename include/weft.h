@@ -217,20 +217,22 @@ int weft_set_procs(int n);
 /* ---- waiting for goroutines to finish ---------------------------------- */
 
 /*
- * A counter and those who wait for it to reach zero. The zero value is ready;
- * it must not be copied or freed while somebody waits. A counter below zero,
- * an add that races with the first wait, and a new round before all waits of
- * the last one have returned, are fatal.
+ * A counter, and waits for it to reach zero. The zero value is ready; it must
+ * not be copied or freed while a call waits. A counter below zero, an add that
+ * races with the first wait, and a new round before all waits of the last one
+ * have returned, are fatal. Results and limits: see locks and conditions.
  */
 typedef struct weft_waitgroup {
 	uint64_t state_;
-	uint32_t sema_;
-	uint32_t unused_;
+	uint32_t sema_, unused_;
 } weft_waitgroup;
 
+typedef struct weft_context weft_context;
 void weft_waitgroup_add(weft_waitgroup *wg, int n);
 void weft_waitgroup_done(weft_waitgroup *wg);
 void weft_waitgroup_wait(weft_waitgroup *wg);
+bool weft_waitgroup_wait_until(weft_waitgroup *wg, int64_t when);
+bool weft_waitgroup_wait_context(weft_waitgroup *wg, weft_context *ctx);
 
 /* ---- time -------------------------------------------------------------- */
 
@@ -382,15 +384,16 @@ weft_chan *weft_after(int64_t ns);
 /* ---- locks and conditions ---------------------------------------------- */
 
 /*
- * What follows is embedded in your data. The zero value is ready; it must not
- * be copied or freed while in use. `try` forms do not wait; `until` forms give
- * 0 or -ETIMEDOUT; those with a context also -ECANCELED (see there).
+ * These are embedded in your data. The zero value is ready; it must not be
+ * copied or freed while in use. `try` does not wait, `until` waits until a time
+ * (0: no limit), `context` until ctx is cancelled (NULL: never). True if it was
+ * done; what can be done at once is done, whatever the limit.
  */
 
 /*
- * A lock that one holds. Who finds it free takes it, until somebody has waited
- * for a millisecond: then it goes from hand to hand in order of arrival.
- * Unlocking one that is not locked is fatal; another goroutine may unlock it.
+ * A mutual-exclusion lock: lockers barge; once one has waited for a millisecond
+ * it is handed on in order of arrival. Unlocking one that is not locked is
+ * fatal; another goroutine may unlock it.
  */
 typedef struct weft_mutex {
 	uint32_t state_, unused_;
@@ -398,11 +401,13 @@ typedef struct weft_mutex {
 
 void weft_mutex_lock(weft_mutex *m);
 bool weft_mutex_try_lock(weft_mutex *m);
+bool weft_mutex_lock_until(weft_mutex *m, int64_t when);
+bool weft_mutex_lock_context(weft_mutex *m, weft_context *ctx);
 void weft_mutex_unlock(weft_mutex *m);
 
 /*
- * A lock that one writer holds or any number of readers (under 2^30). A
- * waiting writer keeps new readers out: do not take it for reading twice.
+ * A readers-writer lock: one writer or fewer than 2^30 readers. Not recursive:
+ * a waiting writer keeps readers out, so a second rlock can deadlock.
  */
 typedef struct weft_rwmutex {
 	weft_mutex writers_;
@@ -412,22 +417,27 @@ typedef struct weft_rwmutex {
 
 void weft_rwmutex_lock(weft_rwmutex *rw);
 bool weft_rwmutex_try_lock(weft_rwmutex *rw);
+bool weft_rwmutex_lock_until(weft_rwmutex *rw, int64_t when);
+bool weft_rwmutex_lock_context(weft_rwmutex *rw, weft_context *ctx);
 void weft_rwmutex_unlock(weft_rwmutex *rw);
 void weft_rwmutex_rlock(weft_rwmutex *rw);
 bool weft_rwmutex_try_rlock(weft_rwmutex *rw);
+bool weft_rwmutex_rlock_until(weft_rwmutex *rw, int64_t when);
+bool weft_rwmutex_rlock_context(weft_rwmutex *rw, weft_context *ctx);
 void weft_rwmutex_runlock(weft_rwmutex *rw);
 
 /*
- * Waits for a change of what a mutex guards. Wait unlocks m, waits for a
- * signal or broadcast, and locks m again; look at your data again after it.
- * Signal wakes the one that has waited longest.
+ * A condition variable. Wait unlocks m, waits for a signal or broadcast, and
+ * locks m again, without a limit; then check your condition again. True if it
+ * was signalled. Signal wakes the longest waiter.
  */
 typedef struct weft_cond {
 	uint32_t waiters_;
 } weft_cond;
 
 void weft_cond_wait(weft_cond *c, weft_mutex *m);
-int weft_cond_wait_until(weft_cond *c, weft_mutex *m, int64_t when);
+bool weft_cond_wait_until(weft_cond *c, weft_mutex *m, int64_t when);
+bool weft_cond_wait_context(weft_cond *c, weft_mutex *m, weft_context *ctx);
 void weft_cond_signal(weft_cond *c);
 void weft_cond_broadcast(weft_cond *c);
 
@@ -445,27 +455,22 @@ typedef struct weft_once {
 void weft_once_do(weft_once *o, void (*fn)(void *arg), void *arg);
 
 /*
- * Units that are taken, some at a time, and given back; `WEFT_SEM(n)` is one
- * with n units. In order of arrival: many wanted are not overtaken by few.
+ * A weighted semaphore; `WEFT_SEM(n)` is one with n units. First come, first
+ * served: a request for many units is not overtaken by one for few. For a
+ * context that is cancelled none are taken, even if they are there.
  */
 typedef struct weft_sem {
 	uint64_t units_;
 } weft_sem;
 #define WEFT_SEM(n) { (n) }
 
-typedef struct weft_context weft_context;
-
-/* (For a context that is cancelled nothing is taken, even if it is there.) */
 void weft_sem_acquire(weft_sem *s, uint64_t n);
 bool weft_sem_try_acquire(weft_sem *s, uint64_t n);
-int weft_sem_acquire_until(weft_sem *s, uint64_t n, int64_t when);
-int weft_sem_acquire_context(weft_sem *s, uint64_t n, weft_context *ctx);
+bool weft_sem_acquire_until(weft_sem *s, uint64_t n, int64_t when);
+bool weft_sem_acquire_context(weft_sem *s, uint64_t n, weft_context *ctx);
 void weft_sem_release(weft_sem *s, uint64_t n);
 
-/*
- * Something that happens once, for all to see; reset makes it undone. If it is
- * set a wait returns 0 at once, also with a context that is cancelled.
- */
+/* A manual-reset event: set wakes all waiters, and it stays set until reset. */
 typedef struct weft_event {
 	uint32_t state_;
 } weft_event;
@@ -474,8 +479,8 @@ void weft_event_set(weft_event *e);
 void weft_event_reset(weft_event *e);
 bool weft_event_is_set(weft_event *e);
 void weft_event_wait(weft_event *e);
-int weft_event_wait_until(weft_event *e, int64_t when);
-int weft_event_wait_context(weft_event *e, weft_context *ctx);
+bool weft_event_wait_until(weft_event *e, int64_t when);
+bool weft_event_wait_context(weft_event *e, weft_context *ctx);
 
 /* ---- contexts: who need not go on ------------------------------------- */
 

@@ -316,7 +316,7 @@ static bool
 empty_until(struct http_server *s, int64_t when)
 {
 	while (s->accepting || s->open > 0)
-		if (weft_cond_wait_until(&s->changed, &s->lock, when) != 0)
+		if (!weft_cond_wait_until(&s->changed, &s->lock, when))
 			break;
 	return !s->accepting && s->open == 0;
 }

@@ -1,26 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The condition: a queue in the lot, and the number of those in it, so that a
- * signal to nobody costs one load.
+ * The condition variable: a queue in the parking lot, and its length, so that
+ * a signal without waiters costs one load.
  *
- * Who waits is in the queue before the mutex is unlocked: whoever locks it
- * afterwards, changes something and signals finds it there. It cannot unlock
- * while it holds the bucket, nor be woken before it is parked; so what follows
- * it on its processor does both, first the bucket, then the mutex (see
- * sched_park). If a signal comes in between, the waiter wakes up and waits for
- * the mutex like everybody else, which is still locked in its own name.
+ * A waiter is in the queue before it unlocks the mutex: a caller that locks the
+ * mutex afterwards, changes something and signals finds it there. The waiter
+ * cannot unlock the mutex while it holds the bucket's lock, nor be woken before
+ * it is parked; so the context that follows it on its P does both, first the
+ * bucket, then the mutex (see sched_park). If a signal comes in between, the
+ * waiter wakes up and waits for the mutex like any locker; the mutex is still
+ * locked on the waiter's own behalf.
  *
- * The number changes under the bucket's lock. Who signals needs no order to
- * read it: if it has to see the waiter, it got to know of it by the mutex.
+ * The length changes under the bucket's lock. A signal needs no order to read
+ * it: if it has to see the waiter, it knows of it by the mutex.
  *
- * A signal takes the first in the queue that nothing else has woken. So one
- * that is late by a hair and has been signalled was signalled (0), and one
- * that was not has not used up a signal.
+ * A signal takes the first in the queue that it can claim. So a waiter whose
+ * limit ended its sleep has not used up a signal, and one that was claimed at
+ * the last moment was signalled, and says so, however late it is. The waiter
+ * that cannot be claimed is taken off the list but stays counted: it counts
+ * itself out when it leaves. A length that is too large for a moment costs a
+ * signal one look at the bucket.
+ *
+ * A wait with a limit that is over before it begins unlocks the mutex and locks
+ * it again, too: others that wait for the mutex get a turn in a loop that only
+ * waits.
  */
-#include <errno.h>
-
 #include "fatal.h"
 #include "hard.h"
+#include "limit.h"
 #include "mutex.h"
 #include "os.h"
 #include "parking_lot.h"
@@ -38,7 +45,7 @@ inner(weft_cond *c)
 	return (struct cond *)(void *)c;
 }
 
-/* Bucket locked, and the condition known to be there: n came or left. */
+/* Bucket locked, and the memory known to be there: n came or left. */
 static void
 count(struct cond *c, uint32_t n)
 {
@@ -61,26 +68,25 @@ release_locks(void *arg)
 	mutex_unlock_no_yield(h.m);
 }
 
-static int
-wait(struct cond *c, weft_mutex *m, struct sleeper *s)
+/* True if it was signalled. */
+static bool
+park(struct cond *c, weft_mutex *m, struct sleeper *s)
 {
 	const void *key = parking_lot_key(c, PARKING_COND);
 	struct held h = { parking_lot_lock(key), m };
 	struct waiter w;
-	enum race how;
 
 	waiter_init(&w, s, key);
 	parking_lot_push(h.b, &w);
 	count(c, 1);
-	how = sleeper_sleep_with(s, release_locks, &h, WAIT_COND);
-	if (how != RACE_CLAIMED) {
-		parking_lot_lock(key);
-		/* Who takes off one that it cannot claim leaves it counted. */
-		parking_lot_remove(h.b, &w);
-		count(c, -1u);
-		parking_lot_unlock(h.b);
-	}
-	return how == RACE_CLAIMED ? 0 : -ETIMEDOUT;
+	if (sleeper_sleep_with(s, release_locks, &h, WAIT_COND) == RACE_CLAIMED)
+		return true;
+	hard_pause();
+	lock_take(&h.b->lock);
+	parking_lot_remove(h.b, &w);
+	count(c, -1u);
+	parking_lot_unlock(h.b);
+	return false;
 }
 
 static void
@@ -90,30 +96,42 @@ check_locked(weft_mutex *m)
 		fatal("cond: wait with an unlocked mutex");
 }
 
+/* The mutex is held by the caller, also on return. */
+static bool
+wait(struct cond *c, weft_mutex *m, struct limit *l)
+{
+	struct sleeper s;
+	bool signalled;
+
+	check_locked(m);
+	sleeper_init(&s);
+	limit_arm(l, &s);
+	signalled = park(c, m, &s);
+	limit_disarm(l, &s);
+	weft_mutex_lock(m);
+	return signalled;
+}
+
 public void
 weft_cond_wait(weft_cond *c, weft_mutex *m)
 {
-	struct sleeper s;
-
-	check_locked(m);
-	sleeper_init(&s);
-	wait(inner(c), m, &s);
-	weft_mutex_lock(m);
+	wait(inner(c), m, NULL);
 }
 
-public int
+public bool
 weft_cond_wait_until(weft_cond *c, weft_mutex *m, int64_t when)
 {
-	struct sleeper s;
-	int err;
+	struct limit l = { .when = when };
 
-	check_locked(m);
-	sleeper_init(&s);
-	sleeper_arm(&s, when);
-	err = wait(inner(c), m, &s);
-	sleeper_disarm(&s);
-	weft_mutex_lock(m);
-	return err;
+	return wait(inner(c), m, &l);
+}
+
+public bool
+weft_cond_wait_context(weft_cond *c, weft_mutex *m, weft_context *ctx)
+{
+	struct limit l = { .ctx = ctx };
+
+	return wait(inner(c), m, &l);
 }
 
 /* Wakes at most n of them. */

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The event: one word with two bits.
+ * The manual-reset event: one word with two bits.
  *
- *	SET		it has happened
- *	AWAITED		somebody may stand in the queue; never with SET
+ *	SET		it is set
+ *	AWAITED		there may be waiters in the queue; never with SET
  *
  * AWAITED changes under the lock of the bucket. While it is set, so does SET:
  * so each waiter is woken by a set that comes after it began to wait, and by
- * the first such one, whatever resets there are. Who sets does not touch the
- * word after that step: who sees SET may free it.
+ * the first such one, whatever resets there are. A set does not touch the word
+ * after that step: a caller that sees SET may free it.
+ *
+ * A waiter whose limit ended its sleep leaves the queue and need not say so in
+ * the word: AWAITED may stay set without waiters, and then costs the next set
+ * one look at the bucket.
  */
-#include <errno.h>
-
-#include "context.h"
 #include "fatal.h"
-#include "hard.h"
+#include "limit.h"
 #include "parking_lot.h"
 #include "preempt.h"
 #include "weft.h"
@@ -41,7 +42,7 @@ is_set(struct event *e)
 
 /* ---- setting ---- */
 
-/* Somebody seems to wait. */
+/* There may be waiters. */
 static cold void
 set_slow(struct event *e)
 {
@@ -65,8 +66,9 @@ weft_event_set(weft_event *e)
 		uint32_t s = a_load_relaxed(&inner(e)->state);
 
 		/*
-		 * Set already: but who resets it must see what we did before,
-		 * so it is written all the same. pairs with weft_event_reset
+		 * Set already: but a caller that resets it must see what we
+		 * did before, so it is written all the same. pairs with
+		 * weft_event_reset
 		 */
 		if (s & SET && a_cas_acqrel(&inner(e)->state, s, s))
 			return;
@@ -93,7 +95,7 @@ weft_event_is_set(weft_event *e)
 
 /* ---- waiting ---- */
 
-/* Bucket locked. True if it is set; else it says that somebody waits. */
+/* Bucket locked. True if it is set; else AWAITED is set. */
 static bool
 is_set_or_await(struct event *e)
 {
@@ -108,72 +110,58 @@ is_set_or_await(struct event *e)
 	return false;
 }
 
-static enum race
-wait(struct event *e, struct sleeper *s)
+/* True if it was set. */
+static bool
+queue(struct event *e, struct sleeper *s)
 {
 	struct bucket *b = parking_lot_lock(e);
 	struct waiter w;
-	enum race how;
 
 	if (is_set_or_await(e)) {
 		parking_lot_unlock(b);
-		return RACE_CLAIMED;
+		return true;
 	}
 	waiter_init(&w, s, e);
 	parking_lot_push(b, &w);
-	how = sleeper_sleep(s, &b->lock, WAIT_EVENT);
-	if (how == RACE_CLAIMED)
-		return how;
-	parking_lot_lock(e);
-	parking_lot_remove(b, &w);	/* AWAITED may stay */
-	parking_lot_unlock(b);
-	return how;
+	if (sleeper_sleep(s, &b->lock, WAIT_EVENT) == RACE_CLAIMED)
+		return true;
+	parking_lot_leave(b, &w);
+	return false;
+}
+
+static bool
+wait(struct event *e, struct limit *l)
+{
+	struct sleeper s;
+	bool was_set;
+
+	checkpoint();
+	if (likely(is_set(e)))
+		return true;
+	sleeper_init(&s);
+	was_set = limit_arm(l, &s) && queue(e, &s);
+	limit_disarm(l, &s);
+	return was_set;
 }
 
 public void
 weft_event_wait(weft_event *e)
 {
-	struct sleeper s;
-
-	checkpoint();
-	if (likely(is_set(inner(e))))
-		return;
-	sleeper_init(&s);
-	wait(inner(e), &s);
+	wait(inner(e), NULL);
 }
 
-public int
+public bool
 weft_event_wait_until(weft_event *e, int64_t when)
 {
-	struct sleeper s;
-	enum race how;
+	struct limit l = { .when = when };
 
-	checkpoint();
-	if (likely(is_set(inner(e))))
-		return 0;
-	sleeper_init(&s);
-	sleeper_arm(&s, when);
-	how = wait(inner(e), &s);
-	sleeper_disarm(&s);
-	return how == RACE_CLAIMED ? 0 : -ETIMEDOUT;
+	return wait(inner(e), &l);
 }
 
-public int
+public bool
 weft_event_wait_context(weft_event *e, weft_context *ctx)
 {
-	struct sleeper s;
-	struct watch watch;
-	enum race how;
-	int err;
+	struct limit l = { .ctx = ctx };
 
-	checkpoint();
-	if (likely(is_set(inner(e))))
-		return 0;
-	sleeper_init(&s);
-	err = context_watch(ctx, &watch, &s);
-	if (err)
-		return err;
-	how = wait(inner(e), &s);
-	context_unwatch(ctx, &watch);
-	return how == RACE_CLAIMED ? 0 : weft_context_error(ctx);
+	return wait(inner(e), &l);
 }

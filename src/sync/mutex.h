@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What other rooms need of the mutex. */
+/* What other files of this room need of the mutex. */
 #ifndef MUTEX_H
 #define MUTEX_H
 
@@ -7,20 +7,26 @@
 #include "g.h"
 #include "weft.h"
 
-/* The word; see there. Here for tests. */
+/* The word; see mutex.c. Here for tests. */
 enum {
 	MUTEX_LOCKED = 1,
 	MUTEX_WOKEN = 2,
 	MUTEX_STARVING = 4,
-	MUTEX_ONE = 8		/* of the queue */
+	MUTEX_ONE = 8		/* one in the queue */
 };
 
-/* Locks, and says what for if it has to wait. */
-void mutex_lock(weft_mutex *m, enum wait_reason reason);
+struct limit;
 
-/* Unlocks and never yields: for who is no goroutine's own context. */
+/*
+ * Locks; the reason is what a dump says of a goroutine that has to wait. False
+ * if the limit (NULL: none) was over before that.
+ */
+bool mutex_lock(weft_mutex *m, enum wait_reason reason, struct limit *l);
+
+/* Unlocks and never yields: for callers that are not a goroutine's own
+ * context. */
 void mutex_unlock_no_yield(weft_mutex *m);
-/* Somebody has it. A guess, unless that is the caller. */
+/* It is held. A guess, unless the caller is the holder. */
 bool mutex_is_locked(weft_mutex *m);
 
 #endif

@@ -5,7 +5,7 @@
  * arrival.
  *
  * Not the tree per bucket that Go has: 4096 buckets make collisions rare
- * enough, and a bucket that nobody waits in costs nothing.
+ * enough, and a bucket without waiters costs nothing.
  */
 #include "parking_lot.h"
 
@@ -13,8 +13,9 @@ enum { BUCKETS = 4096 };
 
 static struct bucket table[BUCKETS];
 
-/* RANK_PARKING_LOT is 0, so an untouched bucket's lock is ready; not its list. */
-_Static_assert(RANK_PARKING_LOT == 0 && BUCKETS == 1 << 12, "see parking_lot_lock");
+/* With a rank of 0 the lock of an untouched bucket is ready; not its list. */
+_Static_assert(RANK_PARKING_LOT == 0 && BUCKETS == 1 << 12,
+    "see parking_lot_lock");
 
 struct bucket *
 parking_lot_lock(const void *key)
@@ -42,7 +43,8 @@ parking_lot_first(struct bucket *b, const void *key)
 }
 
 uint32_t
-parking_lot_claim_many(struct bucket *b, const void *key, uint32_t n, struct list *out)
+parking_lot_claim_many(struct bucket *b, const void *key, uint32_t n,
+    struct list *out)
 {
 	struct list *it, *next;
 	uint32_t found = 0;
@@ -55,7 +57,7 @@ parking_lot_claim_many(struct bucket *b, const void *key, uint32_t n, struct lis
 		if (w->key != key)
 			continue;
 		list_remove(it);
-		/* Not ours: it sees that it is off the list, and goes. */
+		/* A limit was first: it finds itself off the list. */
 		if (!sleeper_claim(w->who))
 			continue;
 		list_push(out, it);

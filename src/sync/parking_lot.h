@@ -1,27 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where those wait who wait on a word in the user's memory: a queue for any
- * address, in a table of our own, so that what users embed stays small and its
- * zero value works. (A parking lot: you find your car by what it stands for.)
+ * The parking lot: wait queues for words in the user's memory, keyed by
+ * address, in a table of our own. So what users embed stays small and its zero
+ * value works.
  *
- * Who wants to wait locks the bucket of its address, looks at its word once
- * more, queues itself and sleeps, which drops the lock. Who changes the word
- * in favour of waiters takes them off under the same lock and wakes them
- * after it. What is said in the word about waiters (a bit, a count) changes
- * under the lock, too, so that it is true for who holds it.
+ * A caller that has to wait locks the bucket of the address, looks at the word
+ * once more, queues itself and sleeps, which drops the lock. A caller that
+ * changes the word in favour of waiters takes them off the list under the same
+ * lock and wakes them after it is dropped. What the word says about waiters (a
+ * bit, a count) changes under the lock, too, so that it is true for its holder.
+ * A waiter whose sleep a limit ended (limit.h) takes the lock, too, before it
+ * returns, also if it was taken off the list already.
  *
- * The user may free his memory as soon as his calls' *effects* allow it, not
- * only when they have returned: who was let in by an unlock may free the lock
- * while the unlocker is still in here. So nobody touches the user's word after
- * the step that lets another one go on. Buckets may be touched; a waiter that
- * still stands in its queue proves that its word is still there. Who looks
- * for waiters without such a proof may find those of something else that was
- * put at the same address meanwhile: keys of different kinds differ (parking_lot_key).
+ * The user may free the memory as soon as the *effects* of calls allow it, not
+ * only when they have returned: a locker that was let in by an unlock may free
+ * the lock while the unlocker is still in here. So a caller does not touch the
+ * user's word after the step that lets another one go on. Buckets may be
+ * touched. A waiter that is on the list, or was taken off it in vain (it could
+ * not be claimed) by the present holder of the bucket's lock, proves that its
+ * word is still there. A caller that looks for waiters without such a proof may
+ * find those of another object that was put at the same address meanwhile: keys
+ * of different kinds differ (parking_lot_key).
  */
 #ifndef PARKING_LOT_H
 #define PARKING_LOT_H
 
 #include "fatal.h"
+#include "hard.h"
 #include "list.h"
 #include "lock.h"
 #include "waitq.h"
@@ -32,10 +37,16 @@ struct bucket {
 } cache_aligned;
 
 /*
- * What waits on a word at p, 4-aligned: nobody else has that key. PLAIN is
- * for all who look for waiters only while they know that there are some.
+ * The key of those that wait on a word at p, 4-aligned, for this use of it.
+ * PLAIN is for all kinds that look for waiters only while they know that the
+ * word is still there.
  */
-enum parking_lot_use { PARKING_PLAIN, PARKING_SEM, PARKING_COND, PARKING_MUTEX };
+enum parking_lot_use {
+	PARKING_PLAIN,
+	PARKING_SEM,
+	PARKING_COND,
+	PARKING_MUTEX
+};
 
 static inline const void *
 parking_lot_key(const void *p, enum parking_lot_use use)
@@ -43,7 +54,7 @@ parking_lot_key(const void *p, enum parking_lot_use use)
 	return (const char *)p + use;
 }
 
-/* Takes the lock of a key's bucket; and drops it. */
+/* Takes the lock of a key's bucket; and drops it. No lock is held. */
 struct bucket *parking_lot_lock(const void *key);
 static inline void
 parking_lot_unlock(struct bucket *b)
@@ -60,7 +71,7 @@ parking_lot_push(struct bucket *b, struct waiter *w)
 	list_push(&b->waiters, &w->link);
 }
 
-/* Before all others. */
+/* At the front: before all others. */
 static inline void
 parking_lot_push_front(struct bucket *b, struct waiter *w)
 {
@@ -68,20 +79,21 @@ parking_lot_push_front(struct bucket *b, struct waiter *w)
 	list_push(b->waiters.next, &w->link);
 }
 
-/* Who waits longest with that key; it stays where it is. NULL: nobody. */
+/* The first waiter with that key, which stays on the list; or NULL. */
 struct waiter *parking_lot_first(struct bucket *b, const void *key);
 /*
- * Takes off and claims who waits longest; the caller wakes it when the lock
- * is dropped. NULL: nobody. Those that something else woke are taken off on
- * the way.
+ * Takes the first waiter off the list that can be claimed; the caller wakes it
+ * when the lock is dropped. NULL if there is none. Those that cannot be claimed
+ * are taken off on the way.
  */
 struct waiter *parking_lot_claim(struct bucket *b, const void *key);
-/* The same for at most n, into a list. How many. */
+/* The same for at most n, into a list; returns how many. */
 uint32_t parking_lot_claim_many(struct bucket *b, const void *key, uint32_t n,
     struct list *out);
 
-/* A waiter whose sleep ended otherwise leaves; true if nobody else had taken
- * it off. */
+/*
+ * A waiter that was not claimed leaves; true if it was still on the list.
+ */
 static inline bool
 parking_lot_remove(struct bucket *b, struct waiter *w)
 {
@@ -91,6 +103,18 @@ parking_lot_remove(struct bucket *b, struct waiter *w)
 	if (there)
 		list_remove(&w->link);
 	return there;
+}
+
+/* ---- no lock held ---- */
+
+/* The same for a waiter of which its word says nothing. */
+static inline void
+parking_lot_leave(struct bucket *b, struct waiter *w)
+{
+	hard_pause();
+	lock_take(&b->lock);
+	parking_lot_remove(b, w);
+	lock_drop(&b->lock);
 }
 
 #endif

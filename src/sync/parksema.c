@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who waits has seen a count of 0 under the lock of the bucket; who releases
- * adds to the count under the lock only when nobody waits for that address.
- * So a count above 0 and a waiter never exist together, and no unit is lost.
+ * A waiter queues after it has seen a count of 0 under the lock of the bucket.
+ * A release hands units to waiters under that lock, and adds to the count only
+ * those for which there is no waiter. So a count above 0 and a waiter that can
+ * be claimed never exist together, and no unit is lost.
+ *
+ * A waiter whose limit ends its sleep cannot be claimed any more: a release
+ * that finds it on the list drops it and gives the unit to the next one, or to
+ * the count. So it leaves without a unit and has nothing to pass on. If it
+ * wants one after all it begins anew.
  */
 #include "parksema.h"
 
+#include "limit.h"
 #include "parking_lot.h"
 
 static bool
@@ -19,24 +26,36 @@ try_take(a32 *count)
 	return n > 0;
 }
 
-void
-parksema_acquire(a32 *count, enum wait_reason reason)
+bool
+parksema_acquire_limit(a32 *count, enum wait_reason reason, struct limit *l)
 {
+	bool got = true;
 	struct bucket *b;
 	struct sleeper s;
 	struct waiter w;
 
 	if (try_take(count))
-		return;
+		return true;
+	sleeper_init(&s);
+	limit_arm(l, &s);
 	b = parking_lot_lock(count);
 	if (try_take(count)) {
 		parking_lot_unlock(b);
-		return;
+	} else {
+		waiter_init(&w, &s, count);
+		parking_lot_push(b, &w);
+		got = sleeper_sleep(&s, &b->lock, reason) == RACE_CLAIMED;
+		if (!got)
+			parking_lot_leave(b, &w);
 	}
-	sleeper_init(&s);
-	waiter_init(&w, &s, count);
-	parking_lot_push(b, &w);
-	sleeper_sleep(&s, &b->lock, reason);
+	limit_disarm(l, &s);
+	return got;
+}
+
+void
+parksema_acquire(a32 *count, enum wait_reason reason)
+{
+	parksema_acquire_limit(count, reason, NULL);
 }
 
 void

@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lock of one writer or many readers. Readers on different Ps write to
- * different cache lines.
+ * The readers-writer lock: one writer or many readers. Readers on different Ps
+ * write to different cache lines.
  *
  * MARKS. Each reader leaves one mark for as long as it reads, and takes one
  * away when it ends. A mark is either in the count of the lock's word, or
  * (*spread*) in the table of a P, where each P has its own, at the place that
- * the lock's address hashes to. Marks have no names: who ends takes any. A
- * goroutine may have moved to another P since it left its own, or may even end
- * what another one began. No number is ever negative while there is no writer:
- * so a lock that nobody holds has no marks anywhere, and may be freed without
- * saying so, and its places in the tables can be used for other locks.
+ * the lock's address hashes to (reader_marks.h). Marks have no owners: a reader
+ * that ends takes any. A goroutine may have moved to another P since it left
+ * its own, or may even end what another one began. No number is ever negative
+ * while there is no writer: so a lock that is not held has no marks anywhere,
+ * may be freed without notice, and its places in the tables can be used for
+ * other locks.
  * (Rejected: a sum of numbers that may be negative. Taking a mark away would
  * never need a search, but what a lock leaves behind in the tables when it is
  * freed would be found by the next one at that address.)
  *
- *	always:	marks = readers, and those who are trying to become one
+ *	always:	marks = readers, and those that are trying to become one
  *
  * THE WORD. A signed count of marks in its upper half, and:
  *
  *	WRITER		a writer is coming or here; no new readers
- *	GATHERED	all marks are in the count now; never without WRITER
- *	WAITING		readers wait in the lot for the writer to go
+ *	GATHERED	all marks are in the count, and the reader that makes it
+ *			0 wakes the writer; never without WRITER
+ *	WAITING		readers wait in the parking lot for the writer to go;
+ *			never without WRITER
  *	SPREAD		readers may leave their marks in the tables
  *	turns		how many readers have left one in the count instead,
  *			since the last writer
@@ -30,7 +33,7 @@
  * unless another lock has marks there, and looks at the word again. If it is
  * still so, it reads. Otherwise it takes a mark away again and goes the other
  * way: without WRITER it adds to the count; with WRITER it sets WAITING and
- * queues in the lot.
+ * queues in the parking lot.
  *
  * A WRITER has the mutex of the writers. It sets WRITER and then, if there
  * was SPREAD, *gathers*: empties all places of this lock in all tables. Then,
@@ -41,13 +44,26 @@
  * A reader that ENDS takes a mark from its P's place if it is there. That is
  * all: it was before the writer emptied that place, or there is no writer.
  * Otherwise it takes it from the count: if that is above 0, or if there is a
- * WRITER, who has or will have the mark (below 0 until then). Otherwise it
+ * WRITER, which has or will have the mark (below 0 until then). Otherwise it
  * searches the tables of the other Ps. Others may take and leave marks behind
  * and before the search, so in theory it may find none. Then it does as a
- * writer does, but gives up after gathering: now all marks are in the count.
- * If there is none even then it had no right to one, and dies. (Without SPREAD
- * it looks at the count first, where its mark must be. Who is only *trying* to
- * read must not: see below.)
+ * writer does, but stops after gathering: now all marks are in the count. If
+ * there is none even then it had no right to one, and dies. (Without SPREAD it
+ * looks at the count first, where its mark must be. A caller that is only
+ * *trying* to read must not: see below.)
+ *
+ * GIVING UP. A reader whose limit (limit.h) ended its sleep has no mark: the
+ * writer that goes leaves marks only for those that it claims. If it was still
+ * in the queue, and the last there, it clears WAITING. All under the bucket's
+ * lock, under which WAITING changes.
+ *
+ * A writer gives up as a waiter for the mutex, or when it has gathered and
+ * waits for the count. In the latter case it clears GATHERED, in a step that
+ * requires the count to be above 0. If that succeeds no reader will wake it any
+ * more; then it clears WRITER and lets the readers in that waited for it, as an
+ * unlock does. If the count is 0 the last reader was first, and the semaphore
+ * on which the writer sleeps has or will have its unit: the writer takes that,
+ * and has the lock. So a unit is given if and only if the writer takes it.
  *
  * Why the writer misses no reader. Reader: mark, look at the word. Writer:
  * WRITER, look at the place. All sequentially consistent: so the reader sees
@@ -56,7 +72,7 @@
  * does not get to clear it before it has that mark.
  *
  * Why 0 after GATHERED means no readers, although the tables were not looked
- * at in one instant. When the writer has emptied a place, only those who will
+ * at in one instant. When the writer has emptied a place, only those that will
  * see WRITER add to it (they read the word before it was set; if a writer is
  * gone again by then they see no SPREAD, or that of later, and then they are
  * readers of later). Each takes its own mark away again from that same place,
@@ -64,30 +80,27 @@
  * at most one mark for each that is still trying; all others are in the
  * count, which is thus no less than the number of readers. (If it took one
  * from the count instead its mark would stay behind.) And the count becomes 0
- * exactly once, since with WRITER set nobody adds to it.
- *
- * A table that belongs to a P that was retired is gathered and searched like
- * any other. Places are changed by compare-and-swap alone: by their P, by
- * gathering writers, by searches. A P puts nothing there between two steps of
- * a goroutine that does not park.
+ * exactly once, since with WRITER set no reader adds to it.
  *
  * SPREAD is for locks that are mostly read: it is set when TURNS marks have
  * been left in the count since the last writer, so that gathering, a cache
  * line for each P, is rare beside what it saves. With one P, or only plain
  * threads, there is nothing to save.
  *
- * Who ends reading does not touch the lock after taking its mark, nor does
- * the last one after the step that makes the count 0: only the writer that it
- * wakes, which is still there. A writer unlocks the mutex last: a lock must
- * not be freed by a *reader* while unlock has not returned.
+ * A reader that ends does not touch the lock after taking its mark, nor does
+ * the last one after the step that makes the count 0, but to wake the writer,
+ * which is still there. A writer unlocks the mutex last: a lock must not be
+ * freed by a *reader* while unlock, or a lock with a limit, has not returned.
  */
 #include "fatal.h"
 #include "hard.h"
+#include "limit.h"
 #include "mutex.h"
 #include "os.h"
 #include "parking_lot.h"
 #include "parksema.h"
 #include "preempt.h"
+#include "reader_marks.h"
 #include "sched.h"
 
 #define WRITER UINT64_C(1)
@@ -120,177 +133,11 @@ count_of(uint64_t word)
 	return (int32_t)(word >> 32);
 }
 
-/* ---- the tables ---- */
-
-/*
- * A place: the lock's address / 8 in the upper 45 bits, the marks below. What
- * lies beyond 2^48 does not fit, and is not spread.
- */
-enum { PLACE_BITS = 19, PLACES = PAGE / sizeof(a64) };
-#define PLACE_MAX ((UINT64_C(1) << PLACE_BITS) - 1)
-
-struct table {
-	a64 place[PLACES];
-};
-
-/* Written by who has the P. NULL: not needed yet. */
-static APTR(struct table) tables[PROCS_MAX];
-static a32 tables_end;		/* there are none from this one on */
-static struct table refused;	/* for a P that gets no memory: unused */
-
-static inline uint64_t
-tag_of(const struct rwmutex *rw)
-{
-	return (uint64_t)(uintptr_t)rw >> 3 << PLACE_BITS;
-}
-
-static inline size_t
-place_of(const struct rwmutex *rw)
-{
-	return (uintptr_t)rw * UINT64_C(0x9e3779b97f4a7c15) >>
-	    (64 - __builtin_ctz(PLACES));
-}
-
-/* How many of this lock's marks are at a place that reads so? */
-static inline uint64_t
-marks(uint64_t place, uint64_t tag)
-{
-	return (place & ~PLACE_MAX) == tag ? place & PLACE_MAX : 0;
-}
-
-static cold struct table *
-table_make(uint32_t id)
-{
-	struct table *t = os_map(sizeof *t);
-	uint32_t end;
-
-	if (!t)
-		t = &refused;
-	/* sc: pairs with gather, as the mark that comes next does */
-	a_store_sc(&tables[id], t);
-	/* sc: the same, also of an end that another one has just set */
-	do
-		end = a_load_sc(&tables_end);
-	while (end <= id && !a_cas_sc(&tables_end, end, id + 1));
-	return t;
-}
-
-/* The caller's place for this lock; NULL if it has none. Inside. */
-static inline a64 *
-own_place(const struct rwmutex *rw, struct m *mp, bool make)
-{
-	struct p *pp = m_p(mp);
-	struct table *t;
-
-	if (unlikely(!pp))
-		return NULL;
-	/* relaxed: whoever made it had this P */
-	t = a_load_relaxed(&tables[pp->id]);
-	if (unlikely(!t)) {
-		if (!make)
-			return NULL;
-		t = table_make(pp->id);
-	}
-	return likely(t != &refused) ? &t->place[place_of(rw)] : NULL;
-}
-
-/*
- * Leaves a mark. False if the place has marks of another lock, or no room.
- * On a goroutine, at its own P's place.
- */
-static inline bool
-mark_put(a64 *place, uint64_t tag)
-{
-	uint64_t old, n;
-
-	do {
-		old = a_load_relaxed(place);
-		n = marks(old, tag);
-		if (unlikely(n == PLACE_MAX || (!n && old & PLACE_MAX)))
-			return false;
-		/* sc: pairs with gather; the caller looks for WRITER next */
-	} while (unlikely(!a_cas_sc(place, old, tag | (n + 1))));
-	return true;
-}
-
-/* Takes one away. False if there is none. */
-static inline bool
-mark_take(a64 *place, uint64_t tag)
-{
-	uint64_t old;
-
-	do {
-		/*
-		 * pairs with the same in a search: if that took ours, and we
-		 * take one from the count, its reading comes before that
-		 */
-		old = a_load_acq(place);
-		if (!marks(old, tag))
-			return false;
-		/* pairs with gather: the writer comes after the reader */
-	} while (unlikely(!a_cas_rel(place, old, old - 1)));
-	return true;
-}
-
-/* The place of a lock in table i; NULL if there is no such table. */
-static a64 *
-place_at(const struct rwmutex *rw, uint32_t i)
-{
-	/* sc: pairs with table_make, as the mark does */
-	struct table *t = a_load_sc(&tables[i]);
-
-	return t ? &t->place[place_of(rw)] : NULL;
-}
-
-/* How many there are; a_load_sc pairs with table_make, see there. */
-static uint32_t
-places(void)
-{
-	return a_load_sc(&tables_end);
-}
-
-/* WRITER set: empties all places of this lock. How many marks there were. */
-static uint64_t
-gather(const struct rwmutex *rw)
-{
-	uint64_t tag = tag_of(rw), sum = 0, old, n;
-
-	for (uint32_t i = 0, n_tables = places(); i < n_tables; i++) {
-		a64 *place = place_at(rw, i);
-
-		hard_pause();
-		do {
-			/* sc: pairs with mark_put, and with mark_take */
-			old = place ? a_load_sc(place) : 0;
-			n = marks(old, tag);
-			/* pairs with mark_take, as above */
-		} while (n && !a_cas_acqrel(place, old, tag));
-		sum += n;
-	}
-	return sum;
-}
-
-/* Takes a mark of this lock away from any table; or only looks for one. */
-static bool
-search(const struct rwmutex *rw, bool take)
-{
-	uint64_t tag = tag_of(rw);
-
-	for (uint32_t i = 0, n_tables = places(); i < n_tables; i++) {
-		a64 *place = place_at(rw, i);
-
-		if (place && (take ? mark_take(place, tag) :
-		    marks(a_load_relaxed(place), tag) > 0))
-			return true;
-	}
-	return false;
-}
-
 /* ---- letting readers in ---- */
 
 /*
- * The caller has the writers' mutex, and set WRITER: both are over. So many
- * marks join the count; readers that wait come in.
+ * The writers' mutex held and WRITER set; neither is on return. So many marks
+ * join the count; readers that wait come in.
  */
 static void
 release_readers(struct rwmutex *rw, uint64_t more)
@@ -304,7 +151,7 @@ release_readers(struct rwmutex *rw, uint64_t more)
 	do {
 		w = a_load_relaxed(&rw->word);
 		to = (w + more * ONE) & ~(WRITER | GATHERED | WAITING);
-		/* pairs with count_up, mark_put: readers come after this */
+		/* pairs with count_up, marks_put: readers come after this */
 	} while (!a_cas_acqrel(&rw->word, w, to));
 	parking_lot_unlock(b);
 	mutex_unlock_no_yield(&rw->writers);
@@ -347,8 +194,8 @@ count_down(struct rwmutex *rw, uint64_t w)
 }
 
 /*
- * All marks into the count: there ours is, if we have one. False if somebody
- * else has the writers' mutex.
+ * All marks into the count: there ours is, if we have one. False if a writer
+ * has the mutex.
  */
 static bool
 end_by_force(struct rwmutex *rw)
@@ -359,7 +206,7 @@ end_by_force(struct rwmutex *rw)
 		return false;
 	/* sc: pairs with read_spread */
 	a_or_sc(&rw->word, WRITER);
-	sum = gather(rw);
+	sum = marks_gather(rw);
 	if (count_of(a_load_relaxed(&rw->word)) + (int64_t)sum <= 0)
 		fatal_not_rlocked();
 	release_readers(rw, sum - 1);
@@ -367,14 +214,14 @@ end_by_force(struct rwmutex *rw)
 }
 
 /*
- * The mark is not at this P's place. The mutex is with somebody who is about
+ * The mark is not at this P's place. If the mutex is held, its holder is about
  * to set WRITER, or has just cleared it.
  */
 static cold void
 end_slow(struct rwmutex *rw)
 {
 	while (!count_down(rw, a_load_relaxed(&rw->word)) &&
-	    !search(rw, true) && !end_by_force(rw))
+	    !marks_take_any(rw) && !end_by_force(rw))
 		weft_yield();
 }
 
@@ -389,8 +236,8 @@ end_here(struct rwmutex *rw)
 
 	if (likely(mp)) {
 		was = rt_enter(mp);
-		place = own_place(rw, mp, false);
-		done = place && mark_take(place, tag_of(rw));
+		place = marks_own_place(rw, mp, false);
+		done = place && marks_take(place, rw);
 		rt_leave(mp, was);
 	}
 	if (unlikely(!done))
@@ -403,15 +250,15 @@ enum spread { NO_PLACE, READS, TRIED, TRIED_LOST };
 static inline enum spread
 spread_here(struct rwmutex *rw, struct m *mp)
 {
-	a64 *place = own_place(rw, mp, true);
+	a64 *place = marks_own_place(rw, mp, true);
 
-	if (unlikely(!place || !mark_put(place, tag_of(rw))))
+	if (unlikely(!place || !marks_put(place, rw)))
 		return NO_PLACE;
 	hard_pause();
-	/* sc: pairs with the writers, who set WRITER and look at the place */
+	/* sc: pairs with the writers: they set WRITER, look at the place */
 	if (likely((a_load_sc(&rw->word) & (WRITER | SPREAD)) == SPREAD))
 		return READS;
-	return mark_take(place, tag_of(rw)) ? TRIED : TRIED_LOST;
+	return marks_take(place, rw) ? TRIED : TRIED_LOST;
 }
 
 /* SPREAD was seen. False if there is no place for it now. */
@@ -437,8 +284,7 @@ static cold uint64_t
 spread(const struct rwmutex *rw, uint64_t w)
 {
 	w &= ~TURNS_MASK;
-	if (m_self() && a_load_relaxed(&sched.procs) > 1 &&
-	    (uintptr_t)rw >> 48 == 0)
+	if (m_self() && a_load_relaxed(&sched.procs) > 1 && marks_fit(rw))
 		w |= SPREAD;
 	return w;
 }
@@ -472,35 +318,88 @@ try_read(struct rwmutex *rw)
 	return count_up(rw, w);
 }
 
-/* Waits until the writer has gone; it leaves the mark for us. */
-static cold void
-read_slow(struct rwmutex *rw)
+/* Bucket locked: true if it has left a mark; else WAITING is set. */
+static bool
+read_or_wait(struct rwmutex *rw)
 {
-	struct bucket *b = parking_lot_lock(&rw->word);
-	struct sleeper s;
-	struct waiter w;
-	uint64_t old;
+	uint64_t w;
 
 	do {
-		old = a_load_relaxed(&rw->word);
-		if (count_up(rw, old)) {
-			parking_lot_unlock(b);
-			return;
-		}
-	} while (!(old & WRITER) ||
-	    !a_cas_relaxed(&rw->word, old, old | WAITING));
-	sleeper_init(&s);
-	waiter_init(&w, &s, &rw->word);
+		w = a_load_relaxed(&rw->word);
+		if (count_up(rw, w))
+			return true;
+	} while (!(w & WRITER) || !a_cas_relaxed(&rw->word, w, w | WAITING));
+	return false;
+}
+
+/* A reader gives up. */
+static cold void
+stop_waiting(struct rwmutex *rw, struct bucket *b, struct waiter *w)
+{
+	hard_pause();
+	lock_take(&b->lock);
+	if (parking_lot_remove(b, w) && !parking_lot_first(b, &rw->word))
+		a_and_relaxed(&rw->word, ~WAITING);
+	parking_lot_unlock(b);
+}
+
+/*
+ * Waits until the writer has gone, which leaves the mark for us: true. False
+ * if the limit was first.
+ */
+static cold bool
+read_slow(struct rwmutex *rw, struct sleeper *s)
+{
+	struct bucket *b = parking_lot_lock(&rw->word);
+	struct waiter w;
+
+	if (read_or_wait(rw)) {
+		parking_lot_unlock(b);
+		return true;
+	}
+	waiter_init(&w, s, &rw->word);
 	parking_lot_push(b, &w);
-	sleeper_sleep(&s, &b->lock, WAIT_RWMUTEX_READ);
+	if (sleeper_sleep(s, &b->lock, WAIT_RWMUTEX_READ) == RACE_CLAIMED)
+		return true;
+	stop_waiting(rw, b, &w);
+	return false;
+}
+
+static inline bool
+read_lock(struct rwmutex *rw, struct limit *l)
+{
+	struct sleeper s;
+	bool got;
+
+	checkpoint();
+	if (likely(try_read(rw)))
+		return true;
+	sleeper_init(&s);
+	got = limit_arm(l, &s) && read_slow(rw, &s);
+	limit_disarm(l, &s);
+	return got;
 }
 
 public void
 weft_rwmutex_rlock(weft_rwmutex *rw)
 {
-	checkpoint();
-	if (unlikely(!try_read(inner(rw))))
-		read_slow(inner(rw));
+	read_lock(inner(rw), NULL);
+}
+
+public bool
+weft_rwmutex_rlock_until(weft_rwmutex *rw, int64_t when)
+{
+	struct limit l = { .when = when };
+
+	return read_lock(inner(rw), &l);
+}
+
+public bool
+weft_rwmutex_rlock_context(weft_rwmutex *rw, weft_context *ctx)
+{
+	struct limit l = { .ctx = ctx };
+
+	return read_lock(inner(rw), &l);
 }
 
 public bool
@@ -512,7 +411,7 @@ weft_rwmutex_try_rlock(weft_rwmutex *rw)
 
 /*
  * Without SPREAD the marks of all readers are in the count, or will be: only
- * those who are trying may have one elsewhere, and they do not come here.
+ * those that are trying may have one elsewhere, and they do not come here.
  */
 public void
 weft_rwmutex_runlock(weft_rwmutex *rw_)
@@ -535,7 +434,7 @@ gather_all(struct rwmutex *rw)
 {
 	/* sc: pairs with read_spread */
 	uint64_t w = a_or_sc(&rw->word, WRITER), to;
-	uint64_t sum = w & SPREAD ? gather(rw) : 0;
+	uint64_t sum = w & SPREAD ? marks_gather(rw) : 0;
 
 	do {
 		w = a_load_relaxed(&rw->word);
@@ -557,39 +456,86 @@ write_at_once(struct rwmutex *rw)
 	    a_cas_acq(&rw->word, w, WRITER | GATHERED);
 }
 
-public void
-weft_rwmutex_lock(weft_rwmutex *rw_)
+/*
+ * The writers' mutex held, all gathered, and the limit over. True if the lock
+ * is ours after all; false: the mutex is released, and readers let in.
+ */
+static cold bool
+stop_writing(struct rwmutex *rw)
 {
-	struct rwmutex *rw = inner(rw_);
+	uint64_t w;
+
+	hard_pause();
+	do {
+		w = a_load_relaxed(&rw->word);
+		if (count_of(w) == 0) {
+			/* A reader is about to give us this. */
+			parksema_acquire(&rw->drained, WAIT_RWMUTEX_WRITE);
+			return true;
+		}
+		/* relaxed: it decides only which of the two is first */
+	} while (!a_cas_relaxed(&rw->word, w, w & ~GATHERED));
+	hard_pause();
+	release_readers(rw, 0);
+	return false;
+}
+
+static inline bool
+write_lock(struct rwmutex *rw, struct limit *l)
+{
 	int32_t n;
 
 	checkpoint();
-	mutex_lock(&rw->writers, WAIT_RWMUTEX_WRITE);
+	if (!mutex_lock(&rw->writers, WAIT_RWMUTEX_WRITE, l))
+		return false;
 	if (likely(write_at_once(rw)))
-		return;
+		return true;
 	n = gather_all(rw);
 	if (n < 0)
 		fatal_not_rlocked();
-	if (n > 0)
-		parksema_acquire(&rw->drained, WAIT_RWMUTEX_WRITE);
+	return n == 0 ||
+	    parksema_acquire_limit(&rw->drained, WAIT_RWMUTEX_WRITE, l) ||
+	    stop_writing(rw);
+}
+
+public void
+weft_rwmutex_lock(weft_rwmutex *rw)
+{
+	write_lock(inner(rw), NULL);
+}
+
+public bool
+weft_rwmutex_lock_until(weft_rwmutex *rw, int64_t when)
+{
+	struct limit l = { .when = when };
+
+	return write_lock(inner(rw), &l);
+}
+
+public bool
+weft_rwmutex_lock_context(weft_rwmutex *rw, weft_context *ctx)
+{
+	struct limit l = { .ctx = ctx };
+
+	return write_lock(inner(rw), &l);
 }
 
 /*
- * The writers' mutex held. As gather_all, but nobody will wait for the count
- * to be 0: if it is not so now, all is as before.
+ * The writers' mutex held. As gather_all, but the caller does not wait for the
+ * count to be 0: if it is not so now, all is as before, and false.
  */
 static bool
 write_or_not(struct rwmutex *rw)
 {
 	uint64_t sum, w;
 
-	if (count_of(a_load_relaxed(&rw->word)) > 0 || search(rw, false)) {
+	if (count_of(a_load_relaxed(&rw->word)) > 0 || marks_any(rw)) {
 		weft_mutex_unlock(&rw->writers);
 		return false;
 	}
 	/* sc: pairs with read_spread */
 	a_or_sc(&rw->word, WRITER);
-	sum = gather(rw);
+	sum = marks_gather(rw);
 	do {
 		w = a_load_relaxed(&rw->word);
 		if (count_of(w) + (int64_t)sum != 0) {
@@ -621,7 +567,9 @@ weft_rwmutex_unlock(weft_rwmutex *rw_)
 		weft_mutex_unlock(&rw->writers);
 		return;
 	}
-	if (a_load_relaxed(&rw->word) != (WRITER | GATHERED | WAITING))
+	/* WAITING was set then, but the last that waits may give up. */
+	if ((a_load_relaxed(&rw->word) | WAITING) !=
+	    (WRITER | GATHERED | WAITING))
 		fatal("rwmutex: unlock of an unlocked rwmutex");
 	release_readers(rw, 0);
 }

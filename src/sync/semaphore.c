@@ -2,26 +2,25 @@
 /*
  * The weighted semaphore: one word, the units that are free, with a bit
  *
- *	QUEUED		somebody stands in the queue
+ *	QUEUED		the queue in the parking lot is not empty
  *
- * that changes under the lock of the bucket. While it is set nobody takes
- * units but by the queue, in its order: units then only become more, until
- * the first in the queue has enough. Whoever adds units, or leaves the queue
- * without any, lets in all who have enough now, in order (`admit`).
+ * that changes under the lock of the bucket. While it is set units are taken
+ * only by way of the queue, in its order: so they only become more until there
+ * are enough for the first in the queue. A caller that adds units, or leaves
+ * the queue without any, admits all those at its front for which there are
+ * enough now (`admit`).
  *
- * A grant is a claim: it wins against a time or a context, or it is none. The
- * units are taken away after the claim, under the lock: they are granted once
- * or not at all.
+ * A grant is a claim: it wins against the limit of the waiter, or there is no
+ * grant. The units are subtracted after the claim, under the lock: they are
+ * granted once or not at all.
  *
- * Adding units may be the step that lets somebody free the semaphore. So who
- * adds touches it again only if he finds, under the lock, one who still waits
- * for it.
+ * Adding units may be the step that lets another caller free the semaphore. So
+ * the caller that adds touches it again only if it finds, under the lock, a
+ * waiter that still queues for it.
  */
-#include <errno.h>
-
-#include "context.h"
 #include "fatal.h"
 #include "hard.h"
+#include "limit.h"
 #include "parking_lot.h"
 #include "preempt.h"
 #include "weft.h"
@@ -56,8 +55,8 @@ try_take(struct sem *s, uint64_t n)
 }
 
 /*
- * Bucket locked: lets in those at the front of the queue that have enough.
- * The caller wakes them.
+ * Bucket locked: admits those at the front of the queue for which there are
+ * enough units. The caller wakes them.
  */
 static void
 admit(struct bucket *b, struct sem *s, struct list *woken)
@@ -68,7 +67,7 @@ admit(struct bucket *b, struct sem *s, struct list *woken)
 	while ((w = parking_lot_first(b, key))) {
 		uint64_t want = *(const uint64_t *)w->elem;
 
-		/* pairs with weft_sem_release; who is let in sees it by us */
+		/* pairs with weft_sem_release, for those that we admit */
 		if ((a_load_acq(&s->units) & ~QUEUED) < want)
 			return;
 		list_remove(&w->link);
@@ -83,7 +82,7 @@ admit(struct bucket *b, struct sem *s, struct list *woken)
 
 /* ---- acquiring ---- */
 
-/* Bucket locked. True if it took n units; else it says that one queues. */
+/* Bucket locked. True if it took n units; else QUEUED is set. */
 static bool
 take_or_queue(struct sem *s, uint64_t n)
 {
@@ -100,15 +99,16 @@ take_or_queue(struct sem *s, uint64_t n)
 	}
 }
 
-/* The waiter's sleep ended otherwise: those behind it may have enough. */
+/* A waiter gives up: there may be enough for those behind it. */
 static void
 leave(struct bucket *b, struct sem *s, struct waiter *w)
 {
 	const void *key = parking_lot_key(s, PARKING_SEM);
 	struct list woken;
 
+	hard_pause();
 	list_init(&woken);
-	parking_lot_lock(key);
+	lock_take(&b->lock);
 	if (parking_lot_remove(b, w)) {
 		if (parking_lot_first(b, key))
 			admit(b, s, &woken);
@@ -119,37 +119,46 @@ leave(struct bucket *b, struct sem *s, struct waiter *w)
 	waiter_wake_all(&woken);
 }
 
-static enum race
-acquire(struct sem *s, uint64_t n, struct sleeper *who)
+/* True if it has got n units. */
+static bool
+queue(struct sem *s, uint64_t n, struct sleeper *who)
 {
 	const void *key = parking_lot_key(s, PARKING_SEM);
 	struct bucket *b = parking_lot_lock(key);
 	struct waiter w;
-	enum race how;
 
 	if (take_or_queue(s, n)) {
 		parking_lot_unlock(b);
-		return RACE_CLAIMED;
+		return true;
 	}
 	waiter_init(&w, who, key);
 	w.elem = &n;
 	parking_lot_push(b, &w);
-	how = sleeper_sleep(who, &b->lock, WAIT_SEMA);
-	if (how != RACE_CLAIMED)
-		leave(b, s, &w);
-	return how;
+	if (sleeper_sleep(who, &b->lock, WAIT_SEMA) == RACE_CLAIMED)
+		return true;
+	leave(b, s, &w);
+	return false;
+}
+
+static bool
+acquire(struct sem *s, uint64_t n, struct limit *l)
+{
+	struct sleeper who;
+	bool got;
+
+	checkpoint();
+	if (likely(try_take(s, n)))
+		return true;
+	sleeper_init(&who);
+	got = limit_arm(l, &who) && queue(s, n, &who);
+	limit_disarm(l, &who);
+	return got;
 }
 
 public void
 weft_sem_acquire(weft_sem *s, uint64_t n)
 {
-	struct sleeper who;
-
-	checkpoint();
-	if (likely(try_take(inner(s), n)))
-		return;
-	sleeper_init(&who);
-	acquire(inner(s), n, &who);
+	acquire(inner(s), n, NULL);
 }
 
 public bool
@@ -159,41 +168,21 @@ weft_sem_try_acquire(weft_sem *s, uint64_t n)
 	return try_take(inner(s), n);
 }
 
-public int
+public bool
 weft_sem_acquire_until(weft_sem *s, uint64_t n, int64_t when)
 {
-	struct sleeper who;
-	enum race how;
+	struct limit l = { .when = when };
 
-	checkpoint();
-	if (likely(try_take(inner(s), n)))
-		return 0;
-	sleeper_init(&who);
-	sleeper_arm(&who, when);
-	how = acquire(inner(s), n, &who);
-	sleeper_disarm(&who);
-	return how == RACE_CLAIMED ? 0 : -ETIMEDOUT;
+	return acquire(inner(s), n, &l);
 }
 
-/* Who need not go on does not get what is there, either. */
-public int
+/* Work that is cancelled is not begun, even if there are units for it. */
+public bool
 weft_sem_acquire_context(weft_sem *s, uint64_t n, weft_context *ctx)
 {
-	struct sleeper who;
-	struct watch watch;
-	enum race how;
-	int err = weft_context_error(ctx);
+	struct limit l = { .ctx = ctx };
 
-	checkpoint();
-	if (err || likely(try_take(inner(s), n)))
-		return err;
-	sleeper_init(&who);
-	err = context_watch(ctx, &watch, &who);
-	if (err)
-		return err;
-	how = acquire(inner(s), n, &who);
-	context_unwatch(ctx, &watch);
-	return how == RACE_CLAIMED ? 0 : weft_context_error(ctx);
+	return !weft_context_error(ctx) && acquire(inner(s), n, &l);
 }
 
 /* ---- releasing ---- */

@@ -356,12 +356,12 @@ until_returns_with_the_mutex(void)
 	int64_t when;
 
 	weft_mutex_lock(&m);
-	EQ(weft_cond_wait_until(&c, &m, 0), -ETIMEDOUT);
+	OK(!weft_cond_wait_until(&c, &m, -1));
 	OK(!weft_mutex_try_lock(&m));
-	EQ(weft_cond_wait_until(&c, &m, weft_now()), -ETIMEDOUT);
+	OK(!weft_cond_wait_until(&c, &m, weft_now()));
 	OK(!weft_mutex_try_lock(&m));
 	when = weft_deadline(2 * WEFT_MS);
-	EQ(weft_cond_wait_until(&c, &m, when), -ETIMEDOUT);
+	OK(!weft_cond_wait_until(&c, &m, when));
 	OK(weft_now() >= when);
 	OK(!weft_mutex_try_lock(&m));
 	weft_mutex_unlock(&m);
@@ -390,7 +390,7 @@ wait_long(struct gate *g, int64_t when)
 {
 	weft_mutex_lock(&g->m);
 	g->waiting++;
-	EQ(weft_cond_wait_until(&g->c, &g->m, when), 0);
+	OK(weft_cond_wait_until(&g->c, &g->m, when));
 	g->awake++;
 	weft_mutex_unlock(&g->m);
 	weft_waitgroup_done(&g->wg);
@@ -404,11 +404,11 @@ late_ones_take_no_signal(void)
 
 	weft_mutex_lock(&g.m);
 	for (int i = 0; i < 10; i++)
-		EQ(weft_cond_wait_until(&g.c, &g.m, weft_deadline(10 * WEFT_US)),
-		    -ETIMEDOUT);
+		OK(!weft_cond_wait_until(&g.c, &g.m,
+		    weft_deadline(10 * WEFT_US)));
 	weft_waitgroup_add(&g.wg, 2);
 	OK(weft_go(wait_long, &g, weft_deadline(50 * WEFT_SECOND)) > 0);
-	OK(weft_go(wait_long, &g, WEFT_NEVER) > 0);
+	OK(weft_go(wait_long, &g, 0) > 0);
 	await(&g, &g.waiting, 2);
 	weft_cond_signal(&g.c);
 	await(&g, &g.awake, 1);
@@ -418,3 +418,106 @@ late_ones_take_no_signal(void)
 	weft_waitgroup_wait(&g.wg);
 }
 ON_ALL(late_ones_take_no_signal)
+
+/* ---- with a context ---- */
+
+static void
+context_returns_with_the_mutex(void)
+{
+	int64_t when = weft_deadline(2 * WEFT_MS);
+	weft_context *ctx = weft_context_make_until(NULL, when);
+	weft_mutex m = {0};
+	weft_cond c = {0};
+
+	weft_mutex_lock(&m);
+	OK(!weft_cond_wait_context(&c, &m, ctx));
+	OK(weft_now() >= when);
+	OK(!weft_mutex_try_lock(&m));
+	EQ(weft_context_error(ctx), -ETIMEDOUT);
+	OK(!weft_cond_wait_context(&c, &m, ctx));	/* over already */
+	OK(!weft_mutex_try_lock(&m));
+	weft_mutex_unlock(&m);
+	EQ(m.state_, 0);
+	EQ(c.waiters_, 0);
+	weft_context_release(ctx);
+}
+ON_ALL(context_returns_with_the_mutex)
+
+static void *
+context_plainly(void *arg)
+{
+	(void)arg;
+	context_returns_with_the_mutex();
+	return NULL;
+}
+
+TEST(context_without_a_runtime)
+{
+	pthread_t t;
+
+	context_returns_with_the_mutex();
+	EQ(pthread_create(&t, NULL, context_plainly, NULL), 0);
+	pthread_join(t, NULL);
+}
+
+/* A limit that is over lets others have the mutex all the same. */
+static void
+open_gate(struct gate *g)
+{
+	weft_mutex_lock(&g->m);
+	g->open = true;
+	weft_mutex_unlock(&g->m);
+}
+
+static void
+waits_in_vain_let_others_lock(void)
+{
+	weft_context *ctx = weft_context_make(NULL);
+	struct gate g = {0};
+
+	weft_context_cancel(ctx, 0);
+	weft_mutex_lock(&g.m);
+	OK(weft_go(open_gate, &g) > 0);
+	for (int i = 0; !g.open; i++)
+		OK(!(i % 2 ? weft_cond_wait_until(&g.c, &g.m, -1) :
+		    weft_cond_wait_context(&g.c, &g.m, ctx)));
+	weft_mutex_unlock(&g.m);
+	weft_context_release(ctx);
+}
+ON_ALL(waits_in_vain_let_others_lock)
+
+static void
+wait_cancelled(struct gate *g, weft_context *ctx, bool signalled)
+{
+	weft_mutex_lock(&g->m);
+	g->waiting++;
+	EQ(weft_cond_wait_context(&g->c, &g->m, ctx), signalled);
+	g->awake++;
+	weft_mutex_unlock(&g->m);
+	weft_waitgroup_done(&g->wg);
+}
+
+/* Those that were cancelled, and have not left yet, take no signal. */
+static void
+cancelled_ones_take_no_signal(void)
+{
+	weft_context *ctx = weft_context_make(NULL);
+	struct gate g = {0};
+
+	weft_waitgroup_add(&g.wg, 5);
+	weft_mutex_lock(&g.m);
+	for (int i = 0; i < 3; i++)
+		OK(weft_go(wait_cancelled, &g, ctx, false) > 0);
+	await(&g, &g.waiting, 3);
+	for (int i = 0; i < 2; i++)
+		OK(weft_go(wait_cancelled, &g, NULL, true) > 0);
+	await(&g, &g.waiting, 5);
+	weft_context_cancel(ctx, 0);
+	weft_cond_signal(&g.c);
+	weft_cond_signal(&g.c);
+	weft_mutex_unlock(&g.m);
+	weft_waitgroup_wait(&g.wg);
+	EQ(g.c.waiters_, 0);
+	weft_context_release(ctx);
+}
+ON_ALL(cancelled_ones_take_no_signal)

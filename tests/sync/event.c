@@ -27,10 +27,11 @@ hear(struct news *n, int how)
 		weft_event_wait(&n->e);
 		break;
 	case 1:
-		EQ(weft_event_wait_until(&n->e, weft_deadline(50 * WEFT_SECOND)), 0);
+		OK(weft_event_wait_until(&n->e,
+		    weft_deadline(50 * WEFT_SECOND)));
 		break;
 	case 2:
-		EQ(weft_event_wait_context(&n->e, n->ctx), 0);
+		OK(weft_event_wait_context(&n->e, n->ctx));
 		break;
 	case 3:
 		while (!weft_event_is_set(&n->e))
@@ -86,7 +87,7 @@ TEST(without_a_runtime)
 	weft_waitgroup_add(&n.ended, 4 * THREADS);
 	for (int i = 0; i < THREADS; i++)
 		EQ(pthread_create(&t[i], NULL, hear_plainly, &n), 0);
-	EQ(weft_event_wait_until(&n.e, weft_deadline(WEFT_MS)), -ETIMEDOUT);
+	OK(!weft_event_wait_until(&n.e, weft_deadline(WEFT_MS)));
 	n.value = 1;
 	weft_event_set(&n.e);
 	for (int i = 0; i < THREADS; i++)
@@ -103,10 +104,11 @@ GTEST(known_means_no_waiting, 1)
 	weft_event_set(&e);
 	weft_event_set(&e);
 	weft_event_wait(&e);
-	EQ(weft_event_wait_until(&e, 0), 0);
-	EQ(weft_event_wait_context(&e, NULL), 0);
+	OK(weft_event_wait_until(&e, 0));
+	OK(weft_event_wait_until(&e, -1));
+	OK(weft_event_wait_context(&e, NULL));
 	weft_context_cancel(ctx, 0);
-	EQ(weft_event_wait_context(&e, ctx), 0);
+	OK(weft_event_wait_context(&e, ctx));
 	weft_stats_read(&after);
 	EQ(after.parks, before.parks);
 	weft_context_release(ctx);
@@ -120,17 +122,37 @@ until_is_never_early(void)
 	weft_event e = {0};
 	int64_t when = weft_deadline(2 * WEFT_MS);
 
-	EQ(weft_event_wait_until(&e, 0), -ETIMEDOUT);
-	EQ(weft_event_wait_until(&e, when), -ETIMEDOUT);
+	OK(!weft_event_wait_until(&e, -1));
+	OK(!weft_event_wait_until(&e, when));
 	OK(weft_now() >= when);
 	OK(!weft_event_is_set(&e));
 	weft_event_set(&e);
-	EQ(weft_event_wait_until(&e, 0), 0);
+	OK(weft_event_wait_until(&e, 0));
 	weft_event_reset(&e);
 	OK(!weft_event_is_set(&e));
-	EQ(weft_event_wait_until(&e, weft_now()), -ETIMEDOUT);
+	OK(!weft_event_wait_until(&e, weft_now()));
 }
 ON_ALL(until_is_never_early)
+
+static void
+set_late(weft_event *e)
+{
+	weft_sleep(2 * WEFT_MS);
+	weft_event_set(e);
+}
+
+static void
+zero_is_no_limit(void)
+{
+	weft_event e = {0};
+
+	OK(weft_go(set_late, &e) > 0);
+	OK(weft_event_wait_until(&e, 0));
+	weft_event_reset(&e);
+	OK(weft_go(set_late, &e) > 0);
+	OK(weft_event_wait_context(&e, NULL));
+}
+ON_ALL(zero_is_no_limit)
 
 static void
 cancel_all(weft_context *ctx, int yields)
@@ -143,7 +165,8 @@ cancel_all(weft_context *ctx, int yields)
 static void
 not_to_be(weft_context *ctx, weft_event *e, weft_waitgroup *wg)
 {
-	EQ(weft_event_wait_context(e, ctx), -ECANCELED);
+	OK(!weft_event_wait_context(e, ctx));
+	EQ(weft_context_error(ctx), -ECANCELED);
 	weft_waitgroup_done(wg);
 }
 
@@ -179,7 +202,7 @@ cancelled(void)
 		OK(weft_go(cancel_all, ctx, (int)(r % 20)) > 0);
 		weft_waitgroup_wait(&wg);
 		pthread_join(t, NULL);
-		EQ(weft_event_wait_context(&e, ctx), -ECANCELED);
+		OK(!weft_event_wait_context(&e, ctx));
 		weft_context_release(ctx);
 	}
 }
@@ -192,8 +215,9 @@ deadline_of_a_context(void)
 	weft_context *ctx = weft_context_make_until(NULL, when);
 	weft_event e = {0};
 
-	EQ(weft_event_wait_context(&e, ctx), -ETIMEDOUT);
+	OK(!weft_event_wait_context(&e, ctx));
 	OK(weft_now() >= when);
+	EQ(weft_context_error(ctx), -ETIMEDOUT);
 	weft_context_release(ctx);
 }
 ON_ALL(deadline_of_a_context)
@@ -234,8 +258,8 @@ lead(struct lamp *l)
 		EQ(l->value, 2 * i);
 		l->value++;
 		weft_event_set(&l->on);
-		while (weft_event_wait_until(&l->off, i % 8 ? WEFT_NEVER :
-		    weft_deadline(20 * WEFT_US)) != 0)
+		while (!weft_event_wait_until(&l->off,
+		    i % 8 ? 0 : weft_deadline(20 * WEFT_US)))
 			weft_yield();
 		weft_event_reset(&l->off);
 	}
@@ -282,7 +306,8 @@ freed_when_known(void)
 		else if (r % 3 == 1)
 			weft_event_wait(e);
 		else
-			while (weft_event_wait_until(e, weft_deadline(WEFT_US)) < 0)
+			while (!weft_event_wait_until(e,
+			    weft_deadline(WEFT_US)))
 				weft_yield();
 		free(e);
 	}

@@ -57,23 +57,37 @@ current(struct pool *p)
 	return ctx;
 }
 
-static int
+static void
+count(long *n)
+{
+	__atomic_add_fetch(n, 1, __ATOMIC_RELAXED);
+}
+
+static bool
 acquire(struct pool *p, uint64_t n, uint32_t how)
 {
 	weft_context *ctx;
-	int r;
+	bool got;
 
 	if (how % 4 == 0) {
 		weft_sem_acquire(&p->s, n);
-		return 0;
+		return true;
 	}
-	if (how % 4 == 1)
-		return weft_sem_acquire_until(&p->s, n,
+	if (how % 4 == 1) {
+		got = weft_sem_acquire_until(&p->s, n,
 		    weft_deadline((int64_t)(how >> 4) % 60 * WEFT_US));
+		if (!got)
+			count(&p->late);
+		return got;
+	}
 	ctx = current(p);
-	r = weft_sem_acquire_context(&p->s, n, ctx);
+	got = weft_sem_acquire_context(&p->s, n, ctx);
+	if (!got) {
+		EQ(weft_context_error(ctx), -ECANCELED);
+		count(&p->cancelled);
+	}
 	weft_context_release(ctx);
-	return r;
+	return got;
 }
 
 static void
@@ -81,23 +95,15 @@ take_and_give(struct pool *p, uint32_t seed)
 {
 	while (!over(&p->stop)) {
 		uint64_t n = next(&seed) % TOTAL + 1;
-		int r = acquire(p, n, next(&seed));
 
-		if (r == -ETIMEDOUT) {
-			__atomic_add_fetch(&p->late, 1, __ATOMIC_RELAXED);
+		if (!acquire(p, n, next(&seed)))
 			continue;
-		}
-		if (r == -ECANCELED) {
-			__atomic_add_fetch(&p->cancelled, 1, __ATOMIC_RELAXED);
-			continue;
-		}
-		EQ(r, 0);
 		OK(__atomic_add_fetch(&p->used, (int)n, __ATOMIC_SEQ_CST) <=
 		    TOTAL);
 		if (next(&seed) % 3 == 0)
 			weft_sleep(next(&seed) % 50 * WEFT_US);
 		__atomic_sub_fetch(&p->used, (int)n, __ATOMIC_SEQ_CST);
-		__atomic_add_fetch(&p->got, 1, __ATOMIC_RELAXED);
+		count(&p->got);
 		weft_sem_release(&p->s, n);
 	}
 	weft_waitgroup_done(&p->wg);
@@ -187,12 +193,12 @@ impatient(struct post *p, uint32_t seed)
 {
 	weft_mutex_lock(&p->m);
 	while (!p->stop) {
-		int r = weft_cond_wait_until(&p->c, &p->m,
+		bool signalled = weft_cond_wait_until(&p->c, &p->m,
 		    weft_deadline(next(&seed) % 40 * WEFT_US));
 
 		if (p->stop)
 			break;
-		if (r == 0)
+		if (signalled)
 			fetch(p);
 		else
 			p->late++;

@@ -20,8 +20,8 @@ wait_with_context(int64_t when)
 	weft_event e = {0};
 	weft_sem s = WEFT_SEM(1);
 
-	EQ(weft_event_wait_context(&e, ctx), -ETIMEDOUT);
-	EQ(weft_sem_acquire_context(&s, 2, ctx), -ETIMEDOUT);
+	OK(!weft_event_wait_context(&e, ctx));
+	OK(!weft_sem_acquire_context(&s, 2, ctx));
 	EQ(weft_context_error(ctx), -ETIMEDOUT);
 	weft_context_release(ctx);
 }
@@ -37,10 +37,10 @@ wait_until(int64_t when)
 	weft_case k[] = { WEFT_RECV(c, NULL), WEFT_SEND(c, NULL) };
 
 	weft_sleep_until(when);
-	EQ(weft_event_wait_until(&e, when), -ETIMEDOUT);
-	EQ(weft_sem_acquire_until(&s, 2, when), -ETIMEDOUT);
+	OK(!weft_event_wait_until(&e, when));
+	OK(!weft_sem_acquire_until(&s, 2, when));
 	weft_mutex_lock(&m);
-	EQ(weft_cond_wait_until(&cond, &m, when), -ETIMEDOUT);
+	OK(!weft_cond_wait_until(&cond, &m, when));
 	weft_mutex_unlock(&m);
 	EQ(weft_chan_recv_until(c, NULL, when), -ETIMEDOUT);
 	EQ(weft_chan_send_until(c, NULL, when), -ETIMEDOUT);
@@ -90,7 +90,7 @@ wait_and_tell(weft_waitgroup *wg)
 {
 	weft_event e = {0};
 
-	EQ(weft_event_wait_until(&e, INT64_MIN), -ETIMEDOUT);
+	OK(!weft_event_wait_until(&e, INT64_MIN));
 	weft_waitgroup_done(wg);
 }
 

@@ -81,12 +81,12 @@ wait_with_deadline(void)
 	weft_event e = {0};
 	weft_sem s = WEFT_SEM(1);
 
-	EQ(weft_event_wait_context(&e, ctx), -ETIMEDOUT);
-	EQ(weft_event_wait_context(&e, child), -ETIMEDOUT);
+	OK(!weft_event_wait_context(&e, ctx));
+	OK(!weft_event_wait_context(&e, child));
 	weft_context_release(child);
 	weft_context_release(ctx);
 	ctx = weft_context_make_until(NULL, weft_deadline(WEFT_MS));
-	EQ(weft_sem_acquire_context(&s, 2, ctx), -ETIMEDOUT);
+	OK(!weft_sem_acquire_context(&s, 2, ctx));
 	OK(weft_now() >= weft_context_deadline(ctx));
 	weft_context_release(ctx);
 }

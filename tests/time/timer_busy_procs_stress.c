@@ -260,10 +260,10 @@ wait_till_past(int64_t when)
 	EQ(weft_chan_send_until(c, NULL, when), -ETIMEDOUT);
 	EQ(weft_select_until(cases, 2, when), -ETIMEDOUT);
 	EQ(weft_select_until(NULL, 0, when), -ETIMEDOUT);
-	EQ(weft_event_wait_until(&e, when), -ETIMEDOUT);
-	EQ(weft_sem_acquire_until(&none, 1, when), -ETIMEDOUT);
+	OK(!weft_event_wait_until(&e, when));
+	OK(!weft_sem_acquire_until(&none, 1, when));
 	weft_mutex_lock(&m);
-	EQ(weft_cond_wait_until(&cond, &m, when), -ETIMEDOUT);
+	OK(!weft_cond_wait_until(&cond, &m, when));
 	weft_mutex_unlock(&m);
 	weft_sleep_until(when);
 	soon_after(start);
@@ -274,7 +274,7 @@ wait_till_past(int64_t when)
 static void
 past_among_workers(int n)
 {
-	static const int64_t past[] = { -1, -2, INT64_MIN, 0, 1 };
+	static const int64_t past[] = { -1, -2, INT64_MIN, 1, 2 };
 
 	for (int i = 0; i < n; i++)
 		weft_go(worker);
