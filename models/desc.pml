@@ -1,51 +1,53 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A descriptor, who waits for it and who closes it: src/poll/desc.h, desc.c,
- * fdio.h and readable.c. No wake-up is lost, and no call and no event of one
- * life of a number gets into the next one.
+ * A descriptor, its waiters and its close: src/poll/desc.h, desc.c,
+ * desc_close.c, fdio.h and readable.c. No wake-up is lost, and no call and no
+ * event of one life of a number reaches the next one.
  *
- * There is one number, and one direction. A peer makes data arrive, and the
- * end; the kernel gives edges, merged if nobody fetches them. A reader reads
- * until the end or an error. As the variant wants it there are: another reader
- * (OTHER); one who closes, and one who opens the number as soon as the kernel
- * has it back, and reads, too (CLOSE); one who sets deadlines, with the clock
- * (DEADLINE); those who spawn a goroutine that begins when it is readable
- * (SPAWN); one who closes the number behind our back, where it is opened by
- * somebody we do not know or with a call of ours (BACK, FRESH).
+ * There is one number, and one direction. A peer sends data and end of file;
+ * the kernel reports edges, merged until they are fetched. A reader reads
+ * until end of file or an error. Depending on the variant there are: another
+ * reader (OTHER); a process that closes, and one that opens the number as soon
+ * as it is free, and reads, too (CLOSE); one that sets deadlines, and the clock
+ * (DEADLINE); processes that spawn a goroutine which begins when the number is
+ * readable (SPAWN); one that closes the number externally, after which it is
+ * opened externally or by a call of weft (BACK, FRESH).
  *
  *	users, closing, closed	refs
  *	drained			of the word ready[DIR_IN]
  *	same[r]			its count of events is what reader r has seen
- *	gen, known, registered, odd, deadline, begin	of struct desc
- *	queued[r], ok[r]	the place of reader r in waiters[DIR_IN]
+ *	gen, registered, deadline	of struct desc
+ *	known, odd, begin	its kind, HUP_OR_PRI and on_readable
+ *	queued[r], ok[r]	the waiter of reader r in waiters[DIR_IN]
  *	race[r], armed[r]	its sleeper
- *	life			what the kernel has under that number; 0: none
+ *	life			which file has that number; 0: none
  *	data[l], fin[l]		what can be read from it
- *	watched[l], tag[l], edge[l]	what the poller knows of it
+ *	watched[l], tag[l], edge[l]	its state in the poller
  *	enter(), leave(), last()	desc_enter with desc_enter_slow, ...
- *	close_fd(), end_life(), forget(), repair()	the same
+ *	close_fd(), end_life(), repair()	the same
+ *	forget(), fresh()	desc_clear, desc_new_fd
  *	become_ready()		became_ready
  *	Reader			fdio_call: fdio_loop, desc_wait
  *	Closer, Setter		desc_close, desc_set_deadline
  *	Spawner			readable_claim, readable_attach or readable_drop
- *	Poller			fetch in netpoll.c, desc_event
+ *	Poller			poll_events in netpoll.c, desc_event
  *	Monitor			netpoll_verify, desc_verify
  *
  * All is sequentially consistent here. What is done under the lock is one step
- * if it uses one word at most that others use without it; else there is a step
- * for each such word. (When close_fd forgets, nobody uses any.) A read
- * takes all, and had room for more: then it is drained, as TCP is; or it takes
- * one, and had no room for more.
+ * if it uses at most one word that others use without it; else there is a step
+ * for each such word. (When close_fd calls forget, no other process uses any.)
+ * A read takes all, and had room for more: then it is drained, as with TCP; or
+ * it takes one, and had no room for more.
  *
  * Not here: the other direction, files, blocking descriptors (desc_lock_dir),
- * desc_enqueue, which file a deadline was set for (there is no variant with both
- * BACK and DEADLINE), and that a count comes round.
+ * desc_enqueue, which file a deadline was set for (there is no variant with
+ * both BACK and DEADLINE), and that a count wraps around.
  *
  * What must hold:
- *   - in the end who waits has nothing to read, no deadline, and a number that
- *     was not closed; the same of a goroutine that has not begun
- *   - who reads, closes, or is told of an event, does so in the life in which
- *     it began; who has just opened a number can use it, and claim it
+ *   - in the end a waiter has nothing to read, no deadline, and a number that
+ *     was not closed; the same for a goroutine that has not begun
+ *   - a process reads, closes, or gets an event in the life in which it began;
+ *     one that has just opened a number can use it, and claim it
  *   - a goroutine begins once
  *
  * check ok -DOTHER -DFULL
@@ -53,32 +55,32 @@
  * check ok -DDEADLINE -DARRIVALS=1
  * check ok -DDEADLINE -DSETS=1 -DCLOSE -DNOT_AGAIN -DARRIVALS=1
  * check ok -DSPAWN=1 -DNO_READER -DCLOSE -DARRIVALS=1
- * check ok -DSPAWN=2 -DNO_READER -DCLOSE -DARRIVALS=1	the next spawns, too
+ * check ok -DSPAWN=2 -DNO_READER -DCLOSE -DARRIVALS=1	the opener spawns, too
  * check ok -DSPAWN=2 -DNO_READER -DDEADLINE -DSETS=1 -DARRIVALS=1
  * check ok -DBACK -DARRIVALS=1
  * check ok -DBACK -DFRESH -DARRIVALS=1
  * check ok -DSPAWN=1 -DNO_READER -DBACK
  * check ok -DSPAWN=1 -DNO_READER -DBACK -DFRESH -DARRIVALS=1
- * check bad -DNO_LOOK	who waits does not look again whether it is drained
- * check bad -DNO_COUNT	an event does not count
+ * check bad -DNO_LOOK	a waiter does not check again that it is drained
+ * check bad -DNO_COUNT	an event is not counted
  * check bad -DKEEP_DRAINED	... or leaves it drained
- * check bad -DFULL_DRAINED	a full read has drained it, too
- * check bad -DFULL -DNO_ODD	... or one of what is hung up
- * check bad -DCLOSE -DCLOSE_QUIET	close wakes nobody
+ * check bad -DFULL_DRAINED	a full read sets it drained, too
+ * check bad -DFULL -DNO_ODD	... or a short one after a hang-up
+ * check bad -DCLOSE -DCLOSE_QUIET	close does not wake waiters
  * check bad -DCLOSE -DCLOSE_EARLY	... or does not wait for the last call
- * check bad -DCLOSE -DNO_LOOK_CLOSING	who waits does not look for it
- * check bad -DCLOSE -DNO_MARK	the last call does not say that it closes
- * check bad -DCLOSE -DNO_SETTLE	who comes then does not wait for it
+ * check bad -DCLOSE -DNO_LOOK_CLOSING	a waiter does not check for it
+ * check bad -DCLOSE -DNO_MARK	the last call does not set CLOSED
+ * check bad -DCLOSE -DNO_SETTLE	a call after that does not wait for it
  * check bad -DCLOSE -DSAME_GEN	the next life has the same tag
- * check bad -DCLOSE -DLATE_REGISTER	the poller learns of one that is closed
- * check bad -DCLOSE -DARRIVALS=1 -DKEEP_REGISTERED	... is not forgotten
- * check bad -DDEADLINE -DSET_QUIET	who waits does not learn of a new one
- * check bad -DDEADLINE -DNO_LOOK_DEADLINE	... if it only wants to wait
+ * check bad -DCLOSE -DLATE_REGISTER	a closed number is added to the poller
+ * check bad -DCLOSE -DARRIVALS=1 -DKEEP_REGISTERED	... stays registered
+ * check bad -DDEADLINE -DSET_QUIET	a waiter is not woken for a new deadline
+ * check bad -DDEADLINE -DNO_LOOK_DEADLINE	... or does not see it before
  * check bad -DSPAWN=1 -DNO_READER -DNO_LOOK_ATTACH	is it readable already?
  * check bad -DSPAWN=1 -DNO_READER -DDEADLINE -DNO_ATTACH_TIMER
  * check bad -DSPAWN=1 -DNO_READER -DDEADLINE -DTAKE_STORE	two take it
- * check bad -DSPAWN=2 -DNO_READER -DCLOSE -DKEEP_CLAIMED	close leaves it
- * check bad -DSPAWN=2 -DNO_READER -DCLOSE -DCLAIM_UNCOUNTED	... for the next
+ * check bad -DSPAWN=2 -DNO_READER -DCLOSE -DKEEP_CLAIMED	close keeps it
+ * check bad -DSPAWN=2 -DNO_READER -DCLOSE -DCLAIM_UNCOUNTED	uncounted claim
  * check bad -DBACK -DARRIVALS=1 -DVERIFIED_LAST	the monitor looks first
  */
 
@@ -116,12 +118,12 @@
 #define END	3	/* of what is read */
 
 /* begin: of spawner s it is GOROUTINE + s */
-#define NOBODY		0
+#define NO_G		0
 #define READABLE_CLAIMED	1
 #define READABLE_CLOSED	2
 #define GOROUTINE	3
 
-/* What a variant leaves out. */
+/* What a variant omits. */
 #ifdef NO_LOOK
 #define LOOK	true
 #else
@@ -165,7 +167,7 @@ byte race[2], when[2];
 bool begin_armed;
 byte begin_when;
 bool unverified, late;
-byte taken;		/* by who holds the lock */
+byte taken;		/* goroutine taken by the holder of the lock */
 
 /* the kernel */
 byte life = 1, last_life = 1;
@@ -173,13 +175,13 @@ byte data[LIVES];
 bool fin[LIVES], watched[LIVES], edge[LIVES];
 byte tag[LIVES];
 
-/* to judge by */
-byte dying;		/* the life that was closed */
+/* for assertions only */
+byte dying;		/* the life that is closed */
 byte in_life[2];	/* in which a reader reads */
 bool done[2];
 byte spawned_in[2];	/* in which a spawner claimed; 0: not */
 bool begun[2];
-bool back;		/* it was closed behind our back */
+bool back;		/* it was closed externally */
 
 inline take() { d_step { !lock -> lock = true } }
 inline drop() { lock = false }
@@ -188,7 +190,7 @@ inline drop() { lock = false }
 
 #define readable(l) (data[l] > 0 || fin[l])
 
-/* os_poller_add: what is ready is reported. Lock held. */
+/* os_poller_add: reports it if it is ready. Lock held. */
 inline add()
 {
 	watched[life] = true;
@@ -215,7 +217,7 @@ inline tell(l)
 	edge[l] = edge[l] || watched[l]
 }
 
-/* The other end. FULL: that it is there and that it is told are two steps. */
+/* The peer. FULL: data arrives and is reported in two steps. */
 proctype Peer(byte l)
 {
 	byte n;
@@ -278,7 +280,7 @@ inline readable_start(shut)
 #ifdef TAKE_STORE
 	if
 	:: d_step { begin >= GOROUTINE -> taken = begin };
-		d_step { start(taken); taken = 0; begin = NOBODY }
+		d_step { start(taken); taken = 0; begin = NO_G }
 	:: begin < GOROUTINE
 	fi
 #else
@@ -286,7 +288,7 @@ inline readable_start(shut)
 		if
 		:: begin >= GOROUTINE ->
 			start(begin);
-			begin = NOBODY;
+			begin = NO_G;
 			begin_armed = false
 		:: else
 		fi
@@ -324,7 +326,7 @@ inline forget()
 
 /* ---- users ---- */
 
-/* Closed is set, by us. */
+/* The caller has set closed. */
 inline close_fd()
 {
 	d_step { !lock -> deadline = NONE; forget() };
@@ -332,7 +334,7 @@ inline close_fd()
 	d_step { closing = false; closed = false }
 }
 
-/* is: and we were the last of one that was closed. */
+/* is: it was the last user, and the number is being closed. */
 inline uncount()
 {
 	is = (users == 1 && closing && !closed);
@@ -425,14 +427,14 @@ inline fresh()
 	fi
 }
 
-/* ---- who reads ---- */
+/* ---- reading ---- */
 
 inline set_drained()
 {
 	drained = (same[me] -> true : drained)
 }
 
-/* One try. is: there was nothing. */
+/* One try. is: there was nothing to read. */
 inline try()
 {
 	is = false;
@@ -461,7 +463,7 @@ inline open_up()
 	race[me] = (race[me] == EARLY -> OPEN : race[me])
 }
 
-/* Until it shall be tried again, or err. */
+/* Waits until it shall be tried again, or err. */
 inline wait()
 {
 	my_when = deadline;
@@ -573,7 +575,7 @@ proctype Closer()
 	bool is;
 
 	d_step { users++; is = closing; dying = life; closing = true };
-	assert(!is);		/* there is but one */
+	assert(!is);		/* there is only one */
 	end_life();
 	if
 	:: registered -> d_step { watched[life] = false; edge[life] = false }
@@ -673,7 +675,7 @@ end:	do
 	:: d_step { begin_armed && over(begin_when) ->
 		begin_armed = false;
 		if
-		:: begin >= GOROUTINE -> start(begin); begin = NOBODY
+		:: begin >= GOROUTINE -> start(begin); begin = NO_G
 		:: else
 		fi }
 	od
@@ -707,7 +709,7 @@ end:		open()
 		:: else ->
 			d_step {
 				if
-				:: begin == NOBODY ->
+				:: begin == NO_G ->
 					begin = READABLE_CLAIMED;
 					spawned_in[me] = life
 				:: else ->	/* EBUSY: one in a life */
@@ -723,7 +725,7 @@ end:		open()
 #endif
 	if
 	:: err -> goto left
-	:: d_step { !err -> begin = NOBODY; spawned_in[me] = 0 };
+	:: d_step { !err -> begin = NO_G; spawned_in[me] = 0 };
 		goto left			/* readable_drop */
 	:: !err
 	fi;
@@ -735,7 +737,7 @@ end:		open()
 		is = (begin == READABLE_CLAIMED);
 		if
 		:: is -> begin = GOROUTINE + me
-		:: else -> begin = NOBODY; start(GOROUTINE + me)
+		:: else -> begin = NO_G; start(GOROUTINE + me)
 		fi
 	};
 	if
@@ -836,10 +838,10 @@ end:	do
 	od
 }
 
-/* ---- behind our back ---- */
+/* ---- closed externally ---- */
 
 #ifdef BACK
-/* While nobody waits: nothing else is promised to be found. */
+/* Only while there is no waiter: else it need not be noticed. */
 proctype Back()
 {
 end:	d_step { !queued[0] && !queued[1] && begin < GOROUTINE ->

@@ -1,43 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who queues and who rests: the head of src/sched/idle.c. Nobody sleeps while
- * there is work and a P for it.
+ * Queueing work and parking an M: the head of src/sched/idle.c. No M sleeps
+ * while there is work and a P for it.
  *
  * Two Ps, up to NM threads, NG goroutines that do or do not queue another, run
- * for ever, or lose their P to the monitor. One more is queued by a thread that
- * is no M (a stranger; not if ALONE). Every step on a shared word is one step
- * here: all of them are sequentially consistent in C.
+ * forever, or lose their P to the monitor. One more is queued by a plain thread
+ * (not if ALONE). Every access to a shared word is one step here: all of them
+ * are sequentially consistent in C.
  *
  *	globq, q[p]		length of sched.globq and of a P's runq
  *	idle_p[p], n_idle_p	sched.idle_mask, n_idle_p
  *	n_spinning		sched.n_spinning
  *	at[m]			where an M is: see m.h; UNBORN: not started yet
  *	note[m], nextp[m], nextspin[m]	of struct m
- *	starved			sched.starved: a thread was refused
- *	queue()			put_last or put_global, then idle_wake
+ *	starved			sched.no_thread: no thread could be started
+ *	put()			put_last or put_global, then idle_wake
  *	wake()			idle_wake, idle_wake_slow, m_start, start_failed
- *	wake_if_work()		idle_any_work, idle_wake
- *	rest()			idle_park: release_if_no_work, uncount, take_back
- *	rest_loose()		idle_park_detached
+ *	wake_if_work()		idle_wake_if_work: idle_any_work, idle_wake
+ *	stop_spinning()		idle_stop_spinning
+ *	park()			idle_park: release_if_no_work, uncount,
+ *				idle_reacquire
+ *	park_detached()		idle_park_detached
  *	hand_off()		p_hand_off, world_no_thread
- *	retry_no_thread()			retry_no_thread of monitor.c
+ *	monitor			also retry_no_thread of monitor.c
  *
- * Left out: naps and patience of thieves (they end), the world stopping, and
- * timers (monitor.pml).
+ * Left out: backoff and patience of thieves (they end), stopping the world,
+ * and timers.
  *
- * What must hold when nobody can go on: no work is queued while a P is idle,
- * unless no more threads are to be had; nobody is counted as spinning; each P
- * is idle or has an M.
+ * What must hold in the end, when no process can continue: no work is queued
+ * while a P is idle, unless no more threads are available; no M is counted as
+ * spinning; each P is idle or has an M.
  *
  * check ok
  * check ok -DALONE -DNG=4
- * check ok -DNG=1 -DTAKES=1	a P is taken
+ * check ok -DNG=1 -DTAKES=1	a P is retaken
  * check ok -DALONE -DNG=3 -DTAKES=1
- * check ok -DREFUSE	threads are refused at times
+ * check ok -DREFUSE	starting a thread fails at times
  * check ok -DALONE -DREFUSE -DTAKES=1
- * check bad -DNO_LOOK	who rests does not look again
- * check bad -DUNCOUNT_LAST	... or looks before it is no longer counted
- * check bad -DTAKES=1 -DUNCOUNT_UNLOCKED	a waker that finds no P, later
+ * check bad -DNO_LOOK	an M that parks does not look again
+ * check bad -DUNCOUNT_LAST	... or looks before it uncounts itself
+ * check bad -DTAKES=1 -DUNCOUNT_UNLOCKED	... or a waker unlocked
  * check bad -DNO_LOOK_AFTER	a spinner that found work does not look for more
  * check bad -DTAKES=1 -DHAND_OFF_IDLE	p_hand_off does not look
  * check bad -DALONE -DREFUSE -DSTARVED_EARLY	set before the P is idle
@@ -49,19 +51,19 @@
 #define NM	3
 #endif
 #ifndef NG
-#define NG	2	/* the main one, and those that Ms queue */
+#define NG	2	/* the main goroutine, and those that Ms queue */
 #endif
 #ifndef TAKES
-#define TAKES	0	/* times that a P is taken */
+#define TAKES	0	/* how often a P is retaken */
 #endif
-#define NOBODY	7
+#define NONE	7
 
 /* at */
 #define UNBORN	0
 #define AWAKE	1
 #define IDLE	2	/* on the idle list */
 #define COMING	3	/* off it: a P is on its way */
-#define STUCK	4	/* in a goroutine that does not come back */
+#define STUCK	4	/* in a goroutine that runs forever */
 
 byte globq, q[NP];
 bool idle_p[NP];
@@ -88,7 +90,7 @@ inline idle_put(p)
 	n_idle_p++
 }
 
-/* An idle P, or NOBODY. */
+/* An idle P, or NONE. */
 inline idle_get(p)
 {
 	d_step {
@@ -97,17 +99,17 @@ inline idle_get(p)
 		:: else ->
 			if
 			:: idle_p[1] -> p = 1
-			:: else -> p = NOBODY
+			:: else -> p = NONE
 			fi
 		fi;
 		if
-		:: p != NOBODY -> idle_p[p] = false; n_idle_p--
+		:: p != NONE -> idle_p[p] = false; n_idle_p--
 		:: else
 		fi
 	}
 }
 
-/* An idle M, or one that is not born yet, or NOBODY. */
+/* An idle M, or NONE. */
 inline m_get(x)
 {
 	d_step {
@@ -117,18 +119,18 @@ inline m_get(x)
 		:: else -> break
 		od;
 		if
-		:: x == NM -> x = NOBODY
+		:: x == NM -> x = NONE
 		:: else -> at[x] = COMING
 		fi
 	}
 }
 
-/* at[x] is COMING, or x is NOBODY: then a new thread, if there is one. */
+/* at[x] is COMING, or x is NONE: then a new thread, if one can be started. */
 inline m_start(x, p, spin)
 {
 	if
-	:: x != NOBODY
-	:: x == NOBODY ->
+	:: x != NONE
+	:: x == NONE ->
 #ifdef REFUSE
 		if
 		:: d_step { refusals > 0 -> refusals-- }
@@ -140,7 +142,7 @@ inline m_start(x, p, spin)
 	fi;
 	d_step {
 		if
-		:: x != NOBODY ->
+		:: x != NONE ->
 			assert(!note[x]);
 			nextp[x] = p;
 			nextspin[x] = spin;
@@ -164,7 +166,7 @@ inline born(x)
 		:: else -> break
 		od;
 		if
-		:: x == NM -> x = NOBODY
+		:: x == NM -> x = NONE
 		:: else -> at[x] = COMING
 		fi
 	}
@@ -202,11 +204,11 @@ inline any_idle_m(yes)
 		:: else -> break
 		od;
 		yes = (x < NM);
-		x = NOBODY
+		x = NONE
 	}
 }
 
-/* start_failed: the P is idle again. Shall somebody look in our place? */
+/* start_failed: the P is idle again; yes: an idle M shall be woken instead. */
 inline failed(p)
 {
 	take_lock();
@@ -226,7 +228,7 @@ inline failed(p)
 	fi
 }
 
-/* It goes round again where the C code calls itself. */
+/* A loop where the C code is recursive. */
 inline wake()
 {
 	do
@@ -240,7 +242,7 @@ inline wake()
 		take_lock();
 		idle_get(p);
 		if
-		:: p == NOBODY ->
+		:: p == NONE ->
 #ifdef UNCOUNT_UNLOCKED
 			drop_lock();
 			n_spinning--;
@@ -255,7 +257,7 @@ inline wake()
 		drop_lock();
 		m_start(x, p, true);
 		if
-		:: x == NOBODY -> failed(p)
+		:: x == NONE -> failed(p)
 		:: else
 		fi;
 		if
@@ -263,7 +265,7 @@ inline wake()
 		:: else
 		fi
 	od;
-	atomic { p = NOBODY; x = NOBODY; yes = false }
+	atomic { p = NONE; x = NONE; yes = false }
 }
 
 inline wake_if_work()
@@ -275,7 +277,7 @@ inline wake_if_work()
 	fi
 }
 
-/* P h, which nobody has. */
+/* P h, which no M has. */
 inline hand_off(h)
 {
 	take_lock();
@@ -285,7 +287,7 @@ inline hand_off(h)
 		drop_lock();
 		m_start(x, h, false);
 		if
-		:: x == NOBODY ->	/* world_no_thread */
+		:: x == NONE ->	/* world_no_thread */
 			take_lock();
 			d_step {
 				globq = globq + q[h];
@@ -294,7 +296,7 @@ inline hand_off(h)
 				set_starved()
 			};
 			drop_lock()
-		:: else -> x = NOBODY
+		:: else -> x = NONE
 		fi
 	:: else ->
 		d_step { idle_put(h) };
@@ -307,9 +309,9 @@ inline hand_off(h)
 
 /* ---- an M ---- */
 
-byte stuck, taken = NOBODY, takes = TAKES;
+byte stuck, taken = NONE, takes = TAKES;
 
-/* Something to run, in `got`. */
+/* next_runnable: `got` if there is a goroutine to run. */
 inline search()
 {
 	if
@@ -342,7 +344,7 @@ inline search()
 inline put()
 {
 	if
-	:: has[me] != NOBODY -> q[has[me]]++
+	:: has[me] != NONE -> q[has[me]]++
 	:: else -> take_lock(); globq++; drop_lock()
 	fi;
 	wake()
@@ -356,35 +358,35 @@ inline stop_spinning()
 #endif
 }
 
-/* Ends, is stuck, loses its P, or queues another. */
+/* The goroutine ends, is stuck, loses its P, or queues another. */
 inline go_on()
 {
 	do
 	:: break
 	:: d_step { stuck == 0 -> stuck = 1; at[me] = STUCK }; goto gone
-	:: d_step { has[me] != NOBODY && takes > 0 ->
-		takes--; taken = has[me]; has[me] = NOBODY }
+	:: d_step { has[me] != NONE && takes > 0 ->
+		takes--; taken = has[me]; has[me] = NONE }
 	:: d_step { left > 0 -> left-- }; put()
 	od;
 	got = false
 }
 
-inline take_back()
+inline reacquire()
 {
 	take_lock();
 	if
 	:: at[me] == IDLE ->
 		idle_get(p);
 		if
-		:: p != NOBODY -> d_step { has[me] = p; at[me] = AWAKE }
+		:: p != NONE -> d_step { has[me] = p; at[me] = AWAKE }
 		:: else
 		fi
 	:: else
 	fi;
 	drop_lock();
 	if
-	:: has[me] != NOBODY ->
-		d_step { spinning = true; n_spinning++; p = NOBODY }
+	:: has[me] != NONE ->
+		d_step { spinning = true; n_spinning++; p = NONE }
 	:: else -> wake()
 	fi
 }
@@ -397,18 +399,18 @@ inline uncount()
 	fi
 }
 
-inline rest()
+inline park()
 {
 	take_lock();
 	if
 	:: globq == 0 ->
 		d_step { idle_put(has[me]) };
-		d_step { has[me] = NOBODY; at[me] = IDLE }
+		d_step { has[me] = NONE; at[me] = IDLE }
 	:: else
 	fi;
 	drop_lock();
 	if
-	:: has[me] == NOBODY ->
+	:: has[me] == NONE ->
 #ifndef UNCOUNT_LAST
 		uncount();
 #endif
@@ -419,14 +421,14 @@ inline rest()
 		uncount();
 #endif
 		if
-		:: yes -> yes = false; take_back()
+		:: yes -> yes = false; reacquire()
 		:: else
 		fi
 	:: else
 	fi
 }
 
-inline rest_loose()
+inline park_detached()
 {
 	take_lock();
 	if
@@ -434,20 +436,20 @@ inline rest_loose()
 	:: else
 	fi;
 	if
-	:: p == NOBODY -> at[me] = IDLE
-	:: else -> d_step { has[me] = p; p = NOBODY }
+	:: p == NONE -> at[me] = IDLE
+	:: else -> d_step { has[me] = p; p = NONE }
 	fi;
 	drop_lock()
 }
 
 proctype m(byte me)
 {
-	byte p = NOBODY, x = NOBODY;
+	byte p = NONE, x = NONE;
 	bool yes, spinning, got;
 
 	goto sleep;
 look:	if
-	:: has[me] == NOBODY -> rest_loose()
+	:: has[me] == NONE -> park_detached()
 	:: else ->
 		search();
 		if
@@ -457,11 +459,11 @@ look:	if
 			:: else
 			fi;
 			go_on()
-		:: else -> rest()
+		:: else -> park()
 		fi
 	fi;
 	if
-	:: has[me] != NOBODY || at[me] == AWAKE -> goto look
+	:: has[me] != NONE || at[me] == AWAKE -> goto look
 	:: else
 	fi;
 sleep:	skip;
@@ -483,21 +485,21 @@ gone:	skip
 
 proctype monitor()
 {
-	byte p = NOBODY, x = NOBODY, h;
+	byte p = NONE, x = NONE, h;
 	bool yes;
 
 end:	do
-	:: d_step { taken != NOBODY -> h = taken };
+	:: d_step { taken != NONE -> h = taken };
 		hand_off(h);
-		d_step { h = 0; taken = NOBODY }
+		d_step { h = 0; taken = NONE }
 	:: d_step { starved -> starved = false };
 		wake_if_work()
 	od
 }
 
-proctype stranger()
+proctype plain_thread()
 {
-	byte p = NOBODY, x = NOBODY;
+	byte p = NONE, x = NONE;
 	bool yes;
 
 	take_lock();
@@ -516,12 +518,12 @@ init {
 
 	atomic {
 		for (i : 0 .. NM - 1) {
-			has[i] = NOBODY;
+			has[i] = NONE;
 			run m(i)
 		}
 		run monitor();
 #ifndef ALONE
-		run stranger();
+		run plain_thread();
 #endif
 		/* the first M, with the main goroutine */
 		d_step { idle_put(1) };

@@ -1,44 +1,47 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who sleeps in the poller and who wakes it: the head of src/poll/netpoll.c.
- * No wake-up is lost, and no event is left lying while somebody wants to sleep
- * there.
+ * Sleeping in the poller, and waking the sleeper: the head of
+ * src/poll/netpoll.c. No wake-up is lost, and no event is left unfetched while
+ * a thread wants to sleep there.
  *
  * OLD, a watcher, is to be woken for work. NEW becomes the watcher after it,
  * and wants to sleep in the poller until there is an event. MON, the monitor,
- * comes by, too; on its note it gives up at any time: it has a timeout. One
- * more only looks, as a P does. Every step on a shared word is one step here:
- * all of them are sequentially consistent in C.
+ * comes at times, too; its sleep on its note may end at any time: it has a
+ * timeout. Looker polls without sleeping, as a P does. Every access to a shared
+ * word is one step here: all of them are sequentially consistent in C.
  *
- *	sleeper, next	of struct netpoll
- *	note[t]		the mark of its note
- *	broken, event	what the poller would report
+ *	sleeper, next	sleeper and next_sleeper of struct netpoll
+ *	note[t]		the mark of a thread's note
+ *	broken		a wake-up (os_poller_wake) is pending in the poller
+ *	event		... and an event
  *	in()		enter_poller: true if `got`
  *	out()		leave_poller
- *	wake_sleeper(), poke()	the same
+ *	wake_sleeper()	the same
+ *	wake(), poke()	netpoll_wake, netpoll_poke
  *
- * Who gets the event and is not NEW wakes NEW, which waits for it.
+ * A thread that fetches the event and is not NEW wakes NEW, which waits for it.
  *
  * What must hold: in the end all have ended.
  *
- * All three together have too many states to go through, so OLD and MON are
- * checked one at a time beside NEW; what is missing is found with all three.
+ * All three together have too many states for a full search, so OLD and MON
+ * are checked one at a time beside NEW; the defects of the bad variants are
+ * found with all three.
  *
  * check ok -DMON_TIMES=0
- * check ok -DMON_TIMES=0 -DLOOKS=1	somebody looks
+ * check ok -DMON_TIMES=0 -DLOOKS=1	a P polls
  * check ok -DMON_TIMES=2 -DNO_OLD
- * check bad -DNO_LOOK	who sleeps does not look at its note when it is in
- * check bad -DLOOKS=1 -DMON_TIMES=0 -DDROP_BREAK	... and keeps a break
- * check bad -DNO_POKE_OTHER	the place of who is next is taken from it
- * check bad -DNO_POKE_NEXT	who leaves does not tell who is next
+ * check bad -DNO_LOOK	a sleeper that is in does not look at its note
+ * check bad -DLOOKS=1 -DMON_TIMES=0 -DDROP_BREAK	a poll loses a wake-up
+ * check bad -DNO_POKE_OTHER	replacing `next` does not poke the old one
+ * check bad -DNO_POKE_NEXT	a thread that leaves does not poke `next`
  */
 
 #define OLD	0
 #define NEW	1
 #define MON	2
-#define NOBODY	7
+#define NONE	7
 #ifndef MON_TIMES
-#define MON_TIMES 1	/* that the monitor comes */
+#define MON_TIMES 1	/* how often the monitor may come */
 #endif
 #ifdef NO_OLD
 #define WATCHERS 1
@@ -46,7 +49,7 @@
 #define WATCHERS 2
 #endif
 #ifndef LOOKS
-#define LOOKS 0		/* of who only looks */
+#define LOOKS 0		/* how often Looker may poll */
 #endif
 
 /* note */
@@ -54,12 +57,12 @@
 #define WOKEN	1
 #define POKED	2
 
-byte sleeper = NOBODY, next = NOBODY;
+byte sleeper = NONE, next = NONE;
 byte note[3];
-bool broken, event, given;	/* given: to NEW, by who got it */
+bool broken, event, given;	/* given: Looker has the event of NEW */
 byte looks, ended;
 
-/* The mark was made. If it sleeps on its note that is enough. */
+/* The mark is set. If t sleeps on its note that is enough. */
 inline wake_sleeper(t)
 {
 	if
@@ -92,7 +95,7 @@ inline try_in()
 {
 	atomic {
 		if
-		:: sleeper == NOBODY -> sleeper = me; got = true
+		:: sleeper == NONE -> sleeper = me; got = true
 		:: else -> got = false
 		fi
 	}
@@ -107,7 +110,7 @@ inline in()
 		atomic { other = next; next = me }
 #ifndef NO_POKE_OTHER
 		if
-		:: other != NOBODY && other != me -> poke(other)
+		:: other != NONE && other != me -> poke(other)
 		:: else
 		fi;
 #endif
@@ -116,13 +119,13 @@ inline in()
 		:: got ->
 			atomic {
 				if
-				:: next == me -> next = NOBODY
+				:: next == me -> next = NONE
 				:: else
 				fi
 			}
 		:: else ->
 			if
-			:: sleeper != NOBODY -> broken = true
+			:: sleeper != NONE -> broken = true
 			:: else
 			fi
 		fi
@@ -131,21 +134,21 @@ inline in()
 
 inline out()
 {
-	sleeper = NOBODY;
+	sleeper = NONE;
 #ifndef NO_POKE_NEXT
 	if
-	:: next == NOBODY
+	:: next == NONE
 	:: else ->
-		atomic { other = next; next = NOBODY }
+		atomic { other = next; next = NONE }
 		if
-		:: other != NOBODY -> poke(other)
+		:: other != NONE -> poke(other)
 		:: else
 		fi
 	fi
 #endif
 }
 
-/* Takes the mark: WOKEN stays, POKED is used up. */
+/* Reads the mark: WOKEN stays, POKED is consumed. */
 inline look()
 {
 	atomic {
@@ -157,14 +160,14 @@ inline look()
 	}
 }
 
-/* One sleep. mark: how it ended; mine: with the event. */
+/* One sleep. mark: how it ended; mine: it has fetched the event. */
 inline sleep_once()
 {
 	mine = false;
 	in();
 	if
 	:: !got ->
-		/* on its note; the monitor may have enough of it */
+		/* on its note; the monitor's sleep may time out */
 		if
 		:: note[me] != NOT_YET
 		:: me == MON
@@ -172,7 +175,7 @@ inline sleep_once()
 		look();
 		atomic {
 			if
-			:: next == me -> next = NOBODY
+			:: next == me -> next = NONE
 			:: else
 			fi
 		}
@@ -188,7 +191,7 @@ inline sleep_once()
 			:: atomic { event -> event = false; mine = true;
 				broken = false }
 			:: atomic { broken -> broken = false }
-			:: me == MON && ended == WATCHERS	/* its timeout */
+			:: me == MON && ended == WATCHERS /* its timeout */
 			fi
 		:: else
 		fi;
@@ -220,7 +223,7 @@ proctype Watcher(byte me)
 	ended++
 }
 
-/* It may come several times; it finds in the end that somebody watches. */
+/* It may come several times, but in the end finds that there is a watcher. */
 proctype Monitor()
 {
 	byte me = MON, other, mark, times;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Pausing: the head of src/preempt/pause.c. A goroutine that cannot be moved is
- * paused with its thread, whatever lock of libc it holds, and all of them get
+ * paused with its thread, even if it holds a lock of libc, and all of them get
  * their turn.
  *
- * NP Ps; NM threads, of which one is made when it is wanted; the thread in
- * weft_run, which makes it; the monitor. Three goroutines:
+ * NP Ps; NM threads, of which one is started when it is needed; the thread in
+ * weft_run, which starts it; the monitor. Three goroutines:
  *
- *	0	main: can be moved. It goes on until all have begun, or until
- *		the others have ended. END: it returns at any time instead
+ *	0	main: can be moved. It runs until all have begun, or until the
+ *		others have ended. END: it returns at any time instead
  *	1, 2	cannot be moved. They take libc's lock, compute for a while,
  *		release it, and compute until all have begun. INTERRUPTED: 1
- *		is then at times in a signal handler of the program's that
+ *		is then at times in a signal handler of the program that
  *		interrupted the runtime while it held sched.lock
  *
  *	globq			sched.globq
@@ -26,24 +26,25 @@
  *	get_bound()		pin_take_any
  *	wake()			idle_wake_slow
  *	hand_off()		p_hand_off, world_no_thread
- *	look(), rest()		search, idle_park; idle_park_detached, idle_park_new
+ *	look()			next_runnable, idle_park
+ *	park()			idle_park_detached, idle_park_new
  *	the monitor		plan_take, retake_one, retry_no_thread
  *
- * Left out: how a P is taken (retake.pml), spinning (idle.pml), the verdict of
- * the handler, a stop of the world, the limit of threads, and taking the P of
- * a goroutine that computes, which needs an idle M as pausing does. What the
- * C code tries again and again waits here until it can be done: so a state in
- * which nothing changes is one in which nothing can go on.
+ * Left out: how a P is retaken (retake.pml), spinning (idle.pml), the verdict
+ * of the handler, stopping the world, the limit of threads, and retaking the P
+ * of a goroutine that computes, which needs an idle M as pausing does. What
+ * the C code retries waits here until it can be done: so a state in which
+ * nothing changes is a deadlock.
  *
  * The rule that is easy to miss: a goroutine that is bound is never in the
  * ring of a P (BATCH), and if no M is idle the first bound one is found
- * wherever it stands in the global queue (FIRST_ONLY). Else a P stays with an
- * M that waits for libc's lock, the new M waits for it too, and the goroutine
- * that holds it is out of reach.
+ * wherever it is in the global queue (FIRST_ONLY). Else a P stays with an M
+ * that waits for libc's lock, the new M waits for it too, and the goroutine
+ * that holds it cannot be run.
  *
  * What must hold: a P has one owner, a goroutine runs on one M, an M is woken
- * once. When nothing can go on, all goroutines have ended, all Ps are idle and
- * both locks are free. END: weft_run returns, and no M stays paused.
+ * once. In the end all goroutines have ended, all Ps are idle and both locks
+ * are free. END: weft_run returns, and no M stays paused.
  *
  * check ok
  * check ok -DEND
@@ -52,21 +53,21 @@
  * check ok -DNM=4
  * check ok -DINTERRUPTED
  * check ok ltl=turns	all begin, and get further turns
- * check bad -DNO_SPARE ltl=turns	paused ones pass their P round
+ * check bad -DNO_SPARE ltl=turns	paused Ms hand the P only to each other
  * check bad -DNEWEST ltl=turns	the newest in the global queue is next
- * check bad -DNO_WAKE	one is queued, and no P woken for it
- * check bad -DNM=4 -DMONITOR_MAKES	threads are made by the monitor
- * check bad -DM_MAKES	... by the M that wants one
- * check bad -DBORN_WITH_P	a thread is made for a P, which waits for it
+ * check bad -DNO_WAKE	a goroutine is queued, and no P is woken for it
+ * check bad -DNM=4 -DMONITOR_MAKES	the monitor starts threads
+ * check bad -DM_MAKES	... or the M that needs one
+ * check bad -DBORN_WITH_P	a P waits for the thread that is started for it
  * check bad -DINTERRUPTED -DPAUSE_LOCKED	paused with sched.lock held
  * check bad -DNO_SUCCESSOR	paused without an M for its P
- * check bad -DNP=2 -DPEEK	... which stays on the idle list
- * check bad -DFIRST_ONLY	a bound one is found at the head only
+ * check bad -DNP=2 -DPEEK	... or with one that stays on the idle list
+ * check bad -DFIRST_ONLY	a bound goroutine is found at the head only
  * check bad -DBATCH	bound ones are moved to a P's ring
- * check bad -DEND -DNO_POKE	those that are paused are not woken at the end
- * check bad -DEND -DTWO_STEPS	the P leaves, and later it is queued
- * check bad -DEND -DLATE_PAUSE	one is paused after that
- * check bad -DEND -DNP=2 -DUNBIND	they are queued and not bound then
+ * check bad -DEND -DNO_POKE	paused Ms are not woken at the end
+ * check bad -DEND -DTWO_STEPS	the P is released before g is queued
+ * check bad -DEND -DLATE_PAUSE	a goroutine is paused after the end
+ * check bad -DEND -DNP=2 -DUNBIND	at the end one is queued but not bound
  */
 
 #ifndef NP
@@ -77,7 +78,7 @@
 #endif
 #define MAX_M	4
 #define NG	3
-#define NOBODY	7
+#define NONE	7
 #define IDLE_P	8
 #define MOVING	9
 
@@ -86,7 +87,7 @@
 
 /* at */
 #define UNBORN	0
-#define BORN	1	/* made, not begun yet */
+#define BORN	1	/* started, does not run yet */
 #define AWAKE	2
 #define IDLE	3	/* on the idle list */
 #define COMING	4	/* off it: a P is on its way */
@@ -94,7 +95,7 @@
 #define HALTED	6
 
 /* step of a goroutine */
-#define WANTS	0	/* libc's lock, or sched.lock */
+#define WANTS	0	/* waits for libc's lock */
 #define HOLDS	1	/* computes, with libc's lock: for a while */
 #define COMPUTES 2	/* ... without, until all have begun */
 #define LOCKED	3	/* ... with sched.lock, for a while */
@@ -106,12 +107,12 @@ byte at[MAX_M], has[MAX_M], nextp[MAX_M], runs[MAX_M];
 bool note[MAX_M], poked[MAX_M];
 byte bound[NG], step[NG];
 bool begun[NG], ended[NG];
-byte lock = NOBODY, libc = NOBODY;
-bool patient;			/* main goes on until the others have ended */
+byte lock = NONE, libc = NONE;
+bool patient;			/* main runs until the others have ended */
 bool wanted, starved, end_set, returned;
-bool making;			/* the monitor, which sends no signals then */
+bool making;			/* the monitor starts a thread: no signals */
 #ifdef BORN_WITH_P
-byte wanted_p = NOBODY;
+byte wanted_p = NONE;
 #endif
 
 #define all_begun (begun[0] && begun[1] && begun[2])
@@ -121,18 +122,18 @@ byte wanted_p = NOBODY;
 	(is(0, where) || is(1, where) || is(2, where) || is(3, where))
 #define an_idle_m							\
 	(is(0, IDLE) -> 0 : (is(1, IDLE) -> 1 :				\
-	(is(2, IDLE) -> 2 : (is(3, IDLE) -> 3 : NOBODY))))
-#define an_unborn_m (is(2, UNBORN) -> 2 : (is(3, UNBORN) -> 3 : NOBODY))
+	(is(2, IDLE) -> 2 : (is(3, IDLE) -> 3 : NONE))))
+#define an_unborn_m (is(2, UNBORN) -> 2 : (is(3, UNBORN) -> 3 : NONE))
 #if NP == 1
-#define an_idle_p (p[0] == IDLE_P -> 0 : NOBODY)
+#define an_idle_p (p[0] == IDLE_P -> 0 : NONE)
 #else
-#define an_idle_p (p[0] == IDLE_P -> 0 : (p[1] == IDLE_P -> 1 : NOBODY))
+#define an_idle_p (p[0] == IDLE_P -> 0 : (p[1] == IDLE_P -> 1 : NONE))
 #endif
 
 #define work (n_globq > 0 || n_ring > 0)
 
-/* Is the one at that place in the global queue bound to an M? */
-#define bound_at(i) (n_globq > i && bound[globq[i]] != NOBODY)
+/* Is the one at that index of the global queue bound to an M? */
+#define bound_at(i) (n_globq > i && bound[globq[i]] != NONE)
 #ifdef FIRST_ONLY
 #define bound_waits bound_at(0)
 #else
@@ -145,7 +146,7 @@ inline put(g)
 	n_globq++
 }
 
-/* The one at place i, and the others move up. */
+/* Removes the one at index i; those behind it move up. */
 inline get_at(i, g)
 {
 	g = globq[i];
@@ -158,7 +159,7 @@ inline get_at(i, g)
 	i = 0
 }
 
-/* pin_take_any: the M of the first one that is bound. */
+/* pin_take_any: the M of the first bound goroutine. */
 inline get_bound(x)
 {
 	k = (bound_at(0) -> 0 : (bound_at(1) -> 1 : 2));
@@ -174,14 +175,14 @@ inline start(x, q)
 		assert(!note[x] && p[q] == MOVING);
 		nextp[x] = q;
 		note[x] = true;
-		x = NOBODY;
-		q = NOBODY
+		x = NONE;
+		q = NONE
 	}
 }
 
 inline acquire(q)
 {
-	assert(has[me] == NOBODY && p[q] == MOVING);
+	assert(has[me] == NONE && p[q] == MOVING);
 	p[q] = me;
 	has[me] = q
 }
@@ -191,16 +192,16 @@ inline release(q)
 	q = has[me];
 	assert(p[q] == me);
 	p[q] = MOVING;
-	has[me] = NOBODY
+	has[me] = NONE
 }
 
-/* One step under sched.lock: an M for P q, idle or bound; or NOBODY. */
+/* One step under sched.lock: an M for P q, idle or bound; or NONE. */
 inline get_m(x)
 {
 	x = an_idle_m;
 	if
-	:: x != NOBODY -> at[x] = COMING
-	:: x == NOBODY && bound_waits -> get_bound(x)
+	:: x != NONE -> at[x] = COMING
+	:: x == NONE && bound_waits -> get_bound(x)
 	:: else
 	fi
 }
@@ -209,7 +210,7 @@ inline get_m(x)
 inline no_thread(q)
 {
 	p[q] = IDLE_P;
-	q = NOBODY;
+	q = NONE;
 	starved = true;
 	wanted = true
 }
@@ -217,43 +218,43 @@ inline no_thread(q)
 inline wake()
 {
 	atomic {
-		lock == NOBODY ->
+		lock == NONE ->
 		q = an_idle_p;
 		if
-		:: q != NOBODY && work && !end_set ->
+		:: q != NONE && work && !end_set ->
 			p[q] = MOVING;
 			get_m(x);
 			if
-			:: x == NOBODY -> no_thread(q)
+			:: x == NONE -> no_thread(q)
 			:: else
 			fi
-		:: else -> q = NOBODY
+		:: else -> q = NONE
 		fi
 	};
 	if
-	:: x != NOBODY -> start(x, q)
+	:: x != NONE -> start(x, q)
 	:: else
 	fi
 }
 
-/* P q, which nobody has. */
+/* P q, which no M has. */
 inline hand_off()
 {
 	atomic {
-		lock == NOBODY ->
+		lock == NONE ->
 		if
 		:: work && !end_set ->
 			get_m(x);
 			if
-			:: x == NOBODY -> no_thread(q)
-			:: x != NOBODY && an_idle_m == NOBODY -> wanted = true
+			:: x == NONE -> no_thread(q)
+			:: x != NONE && an_idle_m == NONE -> wanted = true
 			:: else
 			fi
-		:: else -> p[q] = IDLE_P; q = NOBODY
+		:: else -> p[q] = IDLE_P; q = NONE
 		fi
 	};
 	if
-	:: x != NOBODY -> start(x, q)
+	:: x != NONE -> start(x, q)
 	:: else
 	fi
 }
@@ -261,17 +262,17 @@ inline hand_off()
 /* A thread takes libc's lock for a moment. */
 inline use_libc(as)
 {
-	d_step { libc == NOBODY -> libc = as };
-	libc = NOBODY
+	d_step { libc == NONE -> libc = as };
+	libc = NONE
 }
 
 /* ---- an M ---- */
 
-/* With a P: takes a goroutine, g, or rests. */
+/* With a P: takes a goroutine, g, or parks. */
 inline look()
 {
 	atomic {
-		lock == NOBODY ->
+		lock == NONE ->
 		if
 		:: end_set -> at[me] = HALTED; goto halted
 		:: !end_set && n_ring > 0 ->
@@ -298,37 +299,37 @@ inline look()
 		:: !end_set && !work ->
 			release(q);
 			p[q] = IDLE_P;
-			q = NOBODY;
+			q = NONE;
 			at[me] = IDLE
 		fi
 	}
 }
 
-/* idle_park_detached, and recheck_and_sleep of a thread that was just made. */
-inline rest()
+/* idle_park_detached, and recheck_and_sleep of a thread that was just started. */
+inline park()
 {
 	atomic {
-		lock == NOBODY ->
+		lock == NONE ->
 		q = an_idle_p;
 		if
 		:: end_set -> at[me] = HALTED; goto halted
-		:: !end_set && work && q != NOBODY ->
+		:: !end_set && work && q != NONE ->
 			p[q] = MOVING;
 			acquire(q);
 			at[me] = AWAKE
 		:: else -> at[me] = IDLE
 		fi;
-		q = NOBODY
+		q = NONE
 	}
 }
 
 /* Is there a reason against pausing it? */
 #ifdef PAUSE_LOCKED
 #define pausable (g != MAIN && step[g] != WANTS)
-#define lock_is_free (lock == NOBODY || lock == g)
+#define lock_is_free (lock == NONE || lock == g)
 #else
 #define pausable (g != MAIN && (step[g] == HOLDS || step[g] == COMPUTES))
-#define lock_is_free (lock == NOBODY)
+#define lock_is_free (lock == NONE)
 #endif
 #ifdef LATE_PAUSE
 #define not_over true
@@ -337,36 +338,36 @@ inline rest()
 #endif
 #ifdef BORN_WITH_P
 #define a_successor							\
-	(an_idle_m != NOBODY || bound_waits || an_unborn_m != NOBODY)
+	(an_idle_m != NONE || bound_waits || an_unborn_m != NONE)
 #else
-#define a_successor (an_idle_m != NOBODY || bound_waits)
+#define a_successor (an_idle_m != NONE || bound_waits)
 #endif
 #ifdef NO_SUCCESSOR
 #define may_step_down true
 #else
-#define may_step_down (has[me] == NOBODY || a_successor)
+#define may_step_down (has[me] == NONE || a_successor)
 #endif
-/* Others wait for its P; or it has none. */
-#define signalled (work || has[me] == NOBODY)
+/* Work waits for its P; or it has none. */
+#define signalled (work || has[me] == NONE)
 
 inline queue()
 {
-	assert(bound[g] == NOBODY || bound[g] == me);
+	assert(bound[g] == NONE || bound[g] == me);
 	bound[g] = me;
 	put(g);
 	at[me] = PAUSED
 }
 
-/* In one step under sched.lock: the P leaves, the goroutine is queued. */
+/* One step under sched.lock: releases the P, queues the goroutine. */
 inline release_p()
 {
 	if
-	:: has[me] != NOBODY ->
+	:: has[me] != NONE ->
 		release(q);
 #ifdef PEEK
 		x = an_idle_m;
 		if
-		:: x == NOBODY && bound_waits -> get_bound(x)
+		:: x == NONE && bound_waits -> get_bound(x)
 		:: else
 		fi
 #else
@@ -376,13 +377,13 @@ inline release_p()
 	fi;
 #ifndef NO_SPARE
 	if
-	:: an_idle_m == NOBODY && an_unborn_m != NOBODY -> wanted = true
+	:: an_idle_m == NONE && an_unborn_m != NONE -> wanted = true
 	:: else
 	fi;
 #endif
 #ifdef BORN_WITH_P
 	if
-	:: x == NOBODY && q != NOBODY ->
+	:: x == NONE && q != NONE ->
 		wanted_p = q;
 		wanted = true
 	:: else
@@ -397,12 +398,12 @@ inline release_p()
 inline pause()
 {
 	if
-	:: x != NOBODY ->
+	:: x != NONE ->
 #ifdef PEEK
 		at[x] = COMING;
 #endif
 		start(x, q)
-	:: else -> q = NOBODY
+	:: else -> q = NONE
 	fi;
 #ifndef NO_WAKE
 	wake();
@@ -411,12 +412,12 @@ inline pause()
 	:: d_step { note[me] ->
 		note[me] = false;
 		acquire(nextp[me]);
-		bound[g] = NOBODY;
+		bound[g] = NONE;
 		at[me] = AWAKE
 	   }
 	:: d_step { poked[me] && end_set && !note[me] ->
 #ifdef UNBIND
-		bound[g] = NOBODY;
+		bound[g] = NONE;
 #endif
 		poked[me] = false;
 		at[me] = AWAKE
@@ -426,19 +427,19 @@ inline pause()
 
 proctype m(byte me)
 {
-	byte g = NOBODY, q = NOBODY, x = NOBODY, y, k;
+	byte g = NONE, q = NONE, x = NONE, y, k;
 
 end0:	if
 	:: is(me, BORN) ->
 		use_libc(NG + me);
 		if
 		:: d_step { note[me] -> at[me] = COMING }
-		:: else -> rest()
+		:: else -> park()
 		fi
 	:: is(me, COMING) || is(me, IDLE)
 	fi;
 sleep:	if
-	:: has[me] != NOBODY -> goto next
+	:: has[me] != NONE -> goto next
 	:: else
 	fi;
 end1:	atomic {
@@ -454,7 +455,7 @@ next:	look();
 	:: else
 	fi;
 	if
-	:: d_step { bound[g] != NOBODY -> x = bound[g]; g = NOBODY }
+	:: d_step { bound[g] != NONE -> x = bound[g]; g = NONE }
 	:: d_step { else ->
 		assert(runs[0] != g && runs[1] != g && runs[2] != g &&
 		    runs[3] != g);
@@ -464,17 +465,17 @@ next:	look();
 	fi;
 	d_step { release(q) };		/* hand_p_to */
 	start(x, q);
-	rest();
+	park();
 	goto sleep;
 
 user:	if
 	:: g == MAIN ->
 		if
 #ifdef END
-		:: d_step { lock == NOBODY -> end_set = true };
+		:: d_step { lock == NONE -> end_set = true };
 #ifndef NO_POKE
 			d_step {
-				lock == NOBODY ->
+				lock == NONE ->
 				for (y : 0 .. NM - 1) {
 					if
 					:: is(y, PAUSED) -> poked[y] = true
@@ -490,35 +491,35 @@ user:	if
 		:: all_begun && (!patient || (ended[1] && ended[2])) ->
 			goto over
 #endif
-		:: atomic { lock == NOBODY && work && !end_set && !making ->
+		:: atomic { lock == NONE && work && !end_set && !making ->
 			put(g);
-			runs[me] = NOBODY;
-			g = NOBODY };
+			runs[me] = NONE;
+			g = NONE };
 			wake();
 			goto next
 		fi
 	:: g != MAIN && step[g] == WANTS ->
-		d_step { libc == NOBODY -> libc = g; step[g] = HOLDS }
+		d_step { libc == NONE -> libc = g; step[g] = HOLDS }
 	:: d_step { g != MAIN && step[g] == HOLDS ->
-		libc = NOBODY;
+		libc = NONE;
 		step[g] = COMPUTES }
 #ifdef INTERRUPTED
-	:: d_step { g == 1 && step[g] == COMPUTES && lock == NOBODY ->
+	:: d_step { g == 1 && step[g] == COMPUTES && lock == NONE ->
 		lock = g;
 		step[g] = LOCKED }
 	:: d_step { g == 1 && step[g] == LOCKED ->
-		lock = NOBODY;
+		lock = NONE;
 		step[g] = COMPUTES }
 #endif
 	:: g != MAIN && step[g] == COMPUTES && (all_begun || end_set) ->
 		goto over
 	:: atomic { pausable && lock_is_free && not_over && may_step_down &&
 		signalled ->
-		runs[me] = NOBODY;
+		runs[me] = NONE;
 		release_p() };
 #ifdef TWO_STEPS
 		if
-		:: x != NOBODY -> start(x, q)
+		:: x != NONE -> start(x, q)
 		:: else
 		fi;
 		atomic { lock_is_free -> queue() };
@@ -527,7 +528,7 @@ user:	if
 		runs[me] = g
 #ifndef NO_SUCCESSOR
 	:: pausable && signalled && !end_set &&
-		!may_step_down && !wanted && an_unborn_m != NOBODY ->
+		!may_step_down && !wanted && an_unborn_m != NONE ->
 #ifdef M_MAKES
 		use_libc(NG + me);
 #endif
@@ -535,10 +536,10 @@ user:	if
 #endif
 	fi;
 	goto user;
-over:	atomic { ended[g] = true; runs[me] = NOBODY; g = NOBODY };
+over:	atomic { ended[g] = true; runs[me] = NONE; g = NONE };
 	if
-	:: has[me] != NOBODY -> goto next
-	:: else -> rest(); goto sleep
+	:: has[me] != NONE -> goto next
+	:: else -> park(); goto sleep
 	fi;
 halted:	skip
 }
@@ -548,14 +549,14 @@ halted:	skip
 /* The thread in weft_run. */
 active proctype maker()
 {
-	byte x = NOBODY;
+	byte x = NONE;
 
 end:	do
 	:: returned -> break
 #ifndef MONITOR_MAKES
 	:: d_step { wanted && !returned -> wanted = false; x = an_unborn_m };
 		if
-		:: x != NOBODY ->
+		:: x != NONE ->
 #ifndef M_MAKES
 			use_libc(NG + NM);
 #endif
@@ -563,10 +564,10 @@ end:	do
 				at[x] = BORN;
 #ifdef BORN_WITH_P
 				nextp[x] = wanted_p;
-				note[x] = wanted_p != NOBODY;
-				wanted_p = NOBODY;
+				note[x] = wanted_p != NONE;
+				wanted_p = NONE;
 #endif
-				x = NOBODY
+				x = NONE
 			}
 		:: else
 		fi
@@ -576,34 +577,34 @@ end:	do
 
 /* M i sleeps in the kernel with a P that others wait for. */
 #define asleep(i)							\
-	(has[i] != NOBODY && runs[i] != NOBODY && runs[i] != MAIN &&	\
-	 step[runs[i]] == WANTS && libc != NOBODY && work)
+	(has[i] != NONE && runs[i] != NONE && runs[i] != MAIN &&	\
+	 step[runs[i]] == WANTS && libc != NONE && work)
 #define some_asleep (asleep(0) || asleep(1) || asleep(2) || asleep(3))
 
 active proctype monitor()
 {
-	byte x = NOBODY, q = NOBODY, y, k, i;
+	byte x = NONE, q = NONE, y, k, i;
 
 end:	do
 	:: end_set -> break
-	:: atomic { lock == NOBODY && some_asleep && a_successor && !end_set ->
+	:: atomic { lock == NONE && some_asleep && a_successor && !end_set ->
 		i = (asleep(0) -> 0 : (asleep(1) -> 1 : (asleep(2) -> 2 : 3)));
 		q = has[i];
-		has[i] = NOBODY;
+		has[i] = NONE;
 		p[q] = MOVING;
 		i = 0 };
 		hand_off()
 	:: some_asleep && !a_successor && !wanted && !end_set &&
-		an_unborn_m != NOBODY ->
+		an_unborn_m != NONE ->
 		wanted = true
 	:: d_step { starved && a_successor -> starved = false };
 		wake()
 #ifdef MONITOR_MAKES
-	:: d_step { wanted && an_unborn_m != NOBODY ->
+	:: d_step { wanted && an_unborn_m != NONE ->
 		wanted = false;
 		making = true };
 		use_libc(NG + NM);
-		d_step { x = an_unborn_m; at[x] = BORN; x = NOBODY };
+		d_step { x = an_unborn_m; at[x] = BORN; x = NONE };
 		making = false
 #endif
 	od
@@ -614,15 +615,15 @@ init {
 
 	atomic {
 		for (i : 0 .. MAX_M - 1) {
-			has[i] = NOBODY;
-			runs[i] = NOBODY;
+			has[i] = NONE;
+			runs[i] = NONE;
 			if
 			:: i < NM -> run m(i)
 			:: else
 			fi
 		}
 		for (i : 0 .. NG - 1) {
-			bound[i] = NOBODY;
+			bound[i] = NONE;
 			put(i)
 		}
 		for (i : 0 .. NP - 1) {
@@ -642,7 +643,7 @@ init {
 		i = 0
 	}
 end:	timeout ->
-	assert(lock == NOBODY && libc == NOBODY && !any_m(PAUSED));
+	assert(lock == NONE && libc == NONE && !any_m(PAUSED));
 #ifdef END
 	assert(returned)
 #else
@@ -650,11 +651,11 @@ end:	timeout ->
 #endif
 }
 
-/* If libc's lock is not kept for ever, since the maker waits for it. */
+/* Provided that libc's lock is not held forever: the maker waits for it. */
 ltl turns {
-	(<> ([] (libc == NOBODY))) -> (
+	(<> ([] (libc == NONE))) -> (
 	(<> all_begun) &&
 	[] (<> (ended[MAIN] || runs[0] == MAIN || runs[1] == MAIN ||
 	    runs[2] == MAIN)) &&
-	[] (bound[1] != NOBODY -> <> (bound[1] == NOBODY)))
+	[] (bound[1] != NONE -> <> (bound[1] == NONE)))
 }

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The handshake of src/preempt/retake.h and retake.c: a P is taken from an M
+ * The handshake of src/preempt/retake.h and retake.c: a P is retaken from an M
  * that is outside, with no barrier on the M's side.
  *
  * One M, whose processor reorders; one monitor; one more M, `other`, that gets
- * the Ps that were taken; two Ps. Nothing is counted, so all runs of any
- * length are covered.
+ * the Ps that were retaken; two Ps. No step is limited in number, so runs of
+ * any length are covered.
  *
  *	mem[INSIDE], [RETAKE], [PP]	inside, retake, pp of struct m
  *	mem[OF+p]		pp->mp of P p
- *	mem[DATA+p]		whatever a P's owner reads and writes in it
+ *	mem[DATA+p]		the data of P p that its owner reads and writes
  *	enter(), leave()	rt_enter with rt_enter_slow, rt_leave
  *	acquire()		rt_take_idle_p, m_acquire
  *	release()		m_release, p_idle_put
  *	the monitor		retake_try, retake_one, p_hand_off
  *
- * Memory: a store of the M goes to its buffer, and from there to mem at any
- * time. TSO: in order. WEAK (aarch64): in any order, but one word's in order
- * and a release after all before it; and a load may be executed early, down
- * to the last acquire or the last access to the same word. The membarrier is
- * an interrupt at some instruction of the M: the buffer is empty and loads
- * done early are done again. The monitor and `other` are sequentially
- * consistent: each step of theirs is ordered by a compare-and-swap, a lock or
- * the membarrier.
+ * Memory: a store of the M goes to its store buffer, and from there to mem at
+ * any time. TSO: in order. WEAK (aarch64): in any order, but those to one word
+ * in order and a release after all before it; and a load may be executed
+ * early, but not before the last acquire or the last access to the same word.
+ * The membarrier is an interrupt at some instruction of the M: it empties the
+ * buffer, and loads executed early are repeated. The monitor and `other` are
+ * sequentially consistent: each of their steps is ordered by a
+ * compare-and-swap, a lock or the membarrier.
  *
  * What must hold:
- *   - who uses a P is its owner (owner[] is decided by the idle list and by
- *     who won the compare-and-swap), and reads in it what the last one wrote
+ *   - an M that uses a P is its owner (owner[] is decided by the idle list and
+ *     by the compare-and-swap), and reads in it what the last owner wrote
  *   - retake makes only the steps of the picture in retake.h
- *   - the monitor leaves nobody ASKED; and, with fair threads, an M that was
- *     asked is not for ever
+ *   - the monitor leaves no M ASKED; and, with fair threads, no M is ASKED
+ *     forever
  *
  * check ok
  * check ok -DWEAK
@@ -39,13 +39,13 @@
  * check bad -DSTORE_TAKEN	the monitor stores TAKEN, no compare-and-swap
  * check bad -DSTORE_NONE	the M stores NONE, no compare-and-swap
  * check bad -DWEAK -DLEAVE_RELAXED
- * check ok -DLEAVE_RELAXED	(x86 does not mind)
+ * check ok -DLEAVE_RELAXED	(enough on x86)
  * check bad -DNO_LOOK	the M does not look at retake
  * check bad -DREAD_AGAIN	the monitor reads pp again after TAKEN
- * check bad -DNO_WAY_BACK	the monitor does not undo what it asked
+ * check bad -DNO_WAY_BACK	the monitor does not reset ASKED to NONE
  */
 
-/* Stores the buffer has room for. With 4, three times the states: no more. */
+/* Stores that fit into the buffer. 4: three times the states, same results. */
 #define ROOM	3
 #define NP	2
 
@@ -53,7 +53,7 @@
 #define INSIDE	0
 #define RETAKE	1
 #define PP	2	/* 0: none, p + 1 */
-#define OF	3	/* 1: the M, 0: not */
+#define OF	3	/* 1: the M, 0: not the M */
 #define DATA	5
 
 /* retake */
@@ -93,7 +93,7 @@ inline forget_early()
 #endif
 }
 
-/* The only places where retake changes. */
+/* The only changes of retake that are allowed. */
 #define legal(from, to)							\
 	((from == NONE && to == ASKED) || (from == ASKED && to == TAKEN) || \
 	 (from == ASKED && to == NONE) || (from == TAKEN && to == NONE))
@@ -121,7 +121,7 @@ inline to_mem(i)
 	j = 0
 }
 
-/* Is a store of the M's to that word in the buffer? */
+/* Is a store of the M to that word in the buffer? */
 #define at(i, w) (n > i && where[i] == w)
 #define mine(w) (at(0, w) || at(1, w) || at(2, w))
 #define forward(w)							\
@@ -343,7 +343,7 @@ end:	do
 	od
 }
 
-/* ---- those without surprises ---- */
+/* ---- the sequentially consistent processes ---- */
 
 inline cas_retake(from, to, ok)
 {

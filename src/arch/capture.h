@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a goroutine gets its arguments; arch/<arch>/capture.S does it.
+ * How a goroutine gets its arguments; arch/<arch>/capture.S implements it.
  *
  * weft_go calls weft_go_capture_ through a pointer of the user's function's
  * type, so the compiler converts and passes the arguments as it would to that
  * function. The capture stores the argument registers (and, where 8 arguments
  * do not fit in registers, the first stack words) at self()->args. args_call
- * puts them back and calls the function.
+ * loads them again and calls the function.
  *
  * Rejected: a nested function as thunk per call (needs its address from an
- * assembler label, which does not link with -flto, and clang has none), and
- * casting every argument to a long (no conversions, no floating point).
+ * assembler label, which does not link with -flto, and clang has no nested
+ * functions), and casting every argument to a long (no conversions, no
+ * floating point).
  */
 #ifndef CAPTURE_H
 #define CAPTURE_H
@@ -20,8 +21,8 @@
 enum { ARG_WORDS = 16 };
 
 /*
- * What was captured, as weft.h says to weft_go_begin_: fewer words touch
- * fewer cache lines of the record. NONE and COPY come from weft_spawn.
+ * What was captured, as weft.h tells weft_go_begin_: fewer words touch fewer
+ * cache lines of the record. NONE and COPY come from weft_spawn.
  */
 enum capture {
 	CAPTURE_NONE,		/* args[0] is fn's argument */
@@ -35,9 +36,9 @@ void args_call(void (*fn)(void), const uint64_t args[ARG_WORDS]);
 
 /*
  * Calls fn with what was captured. Two integers or pointers are passed in the
- * same registers whatever their types, so a call with two words will do.
- * Always inlined: on its own it would be a frame of ours that is not marked as
- * one that calls out, and nothing that it calls could be preempted.
+ * same registers whatever their types, so a call with two words suffices.
+ * Always inlined: out of line it would be a library frame that is not marked
+ * calls_out, and nothing that it calls could be preempted.
  */
 static always_inline void
 args_call_kind(enum capture kind, void (*fn)(void), const uint64_t *a)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the sanitizers are told: of every stack, and of every switch just
- * before and just after it. In a plain build all of it is empty.
+ * What the sanitizers are told: every stack, and every switch just before and
+ * just after it. In a plain build all of it is empty.
  *
  * AddressSanitizer keeps a shadow of the current stack's bounds and a "fake
  * stack" per context; ThreadSanitizer keeps a call stack and a clock per
- * context ("fiber"). We let a TSan switch synchronise: what one goroutine did
- * before it left a thread did happen before what the thread does next, since
+ * context ("fiber"). A switch synchronises for TSan: what a goroutine did
+ * before it left a thread does happen before what the thread does next, since
  * the commit of the park reads it.
  */
 #ifndef SANITIZE_H
@@ -56,7 +56,7 @@ san_start(struct san *s, void *lo, size_t bytes)
 	s->lo = lo;
 	s->bytes = bytes;
 }
-/* The thread's own context; its bounds are learnt at the first switch. */
+/* The thread's own context; its bounds are known after the first switch. */
 static always_inline void san_thread(struct san *s) { s->fake = NULL; }
 static always_inline void
 san_before(struct san *from, struct san *to, bool from_dies)
@@ -71,7 +71,7 @@ san_after(struct san *me, struct san *origin)
 	__sanitizer_finish_switch_fiber(me->fake, &origin->lo, &origin->bytes);
 }
 static always_inline void san_end(struct san *s) { (void)s; }
-/* Frames that were left without returning must not poison the next user. */
+/* Poison of frames that did not return must not concern the next user. */
 static always_inline void
 san_stack_reset(void *lo, size_t bytes)
 {
@@ -124,8 +124,8 @@ san_stack_reset(void *lo, size_t bytes) { (void)lo, (void)bytes; }
 #endif
 
 /*
- * An order that ThreadSanitizer cannot see by itself: all before a release of
- * `at` comes before what follows a later acquire of it.
+ * An order that ThreadSanitizer cannot see by itself: what precedes a release
+ * of `at` happens before what follows a later acquire of it.
  */
 #ifdef SAN_THREAD
 static always_inline void san_release(void *at) { __tsan_release(at); }

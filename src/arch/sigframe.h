@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A goroutine that a signal stopped at any instruction, kept for later;
- * arch/<arch>/sigframe_arch.h and preempt_return.S meet this contract.
+ * Keeping and resuming a goroutine that a signal interrupted at any
+ * instruction; arch/<arch>/sigframe_arch.h and preempt_return.S implement it.
  *
  * The kernel has saved every register and the whole vector state, in whatever
  * width this machine has, on the thread's signal stack. To preempt, the
  * handler copies that frame to the goroutine's own stack and changes the
  * original, so that its return goes to land(kept) below the copy. That is an
  * ordinary function on the goroutine's stack: it may switch away and be
- * resumed by another thread. Then it hands the copy back to the kernel with
+ * resumed by another thread. Then it gives the copy back to the kernel with
  * rt_sigreturn.
  *
  *	   high	| ...                    |
@@ -17,27 +17,28 @@
  *		| red zone               |
  *		| copy of the frame      |  <- kept
  *		+------------------------+
- *		| preempt_return          |  end of the call chain
+ *		| preempt_return         |  end of the call chain
  *		| land                   |
  *	   low	| ...                    |
  *
- * A frame names two things that belong to the thread and not to the goroutine,
+ * A frame holds two things that belong to the thread and not to the goroutine,
  * and rt_sigreturn would set both: the alternate stack and the signal mask.
- * sigframe_resume puts those of the resuming thread there.
+ * sigframe_resume replaces them by those of the resuming thread.
  *
  * Rejected: saving and restoring the registers ourselves. aarch64 cannot load
  * them all and jump, and we would have to know every vector extension.
  *
- * What the caller has to see to:
+ * What the caller has to ensure:
  *
  *  - The handler runs on the alternate stack, with SA_SIGINFO and all signals
  *    blocked, and was called by the kernel: ThreadSanitizer calls handlers
  *    later, with a copy of the context, and nothing here works on that.
  *  - land runs with the goroutine's signal mask. A signal may come before its
  *    first instruction and after its last. The handler must not preempt there,
- *    and in the end only the pc can tell: a frame kept inside sigframe_resume
- *    would return with the alternate stack of a thread it has left.
- *  - Shadow stacks are not used: rt_sigreturn would want a token on them.
+ *    which in the end only the pc can tell: a frame kept inside
+ *    sigframe_resume would restore the alternate stack of a thread that the
+ *    goroutine has left.
+ *  - Shadow stacks are not used: rt_sigreturn would require a token on them.
  *
  *	uintptr_t sigframe_pc(const ucontext_t *uc);
  *	uintptr_t sigframe_sp(const ucontext_t *uc);
@@ -46,12 +47,12 @@
  *		Signals blocked, as the kernel has it: bit n - 1 for signal n.
  *	bool sigframe_cut_short(const ucontext_t *uc);
  *		The next instruction is the one after a system call that has
- *		failed with EINTR: the signal cut it short. (A call that is
+ *		failed with EINTR: the signal interrupted it. (A call that is
  *		restarted has the pc at the call.) Nothing is lost by
  *		preempting there; this is for counting.
  *	bool sigframe_movable(const ucontext_t *uc);
  *		Any thread can restore it. Not so if it has state that the
- *		kernel lets some threads have and others not.
+ *		kernel permits for some threads and not for others.
  *	struct sigframe_words sigframe_vectors(const ucontext_t *uc);
  *		The words of all vector registers, among others of the frame.
  *	size_t sigframe_bytes(const ucontext_t *uc, size_t extra);
@@ -60,15 +61,16 @@
  *	void sigframe_keep(ucontext_t *uc, void (*land)(void *kept));
  *		Copies the frame. When the handler returns, land runs with an
  *		empty call chain and the state a function may expect: default
- *		floating-point control bits, an empty x87 stack, no strange
+ *		floating-point control bits, an empty x87 stack, no unusual
  *		flags. It must not return. The signal may have come while the
  *		goroutine had changed these for a moment, as compilers do to
- *		round towards zero, and whoever runs next must not inherit
- *		that.
+ *		round towards zero, and the goroutine that runs next must not
+ *		inherit that.
  *	noreturn void sigframe_resume(void *kept, const stack_t *alt,
  *	    uint64_t mask);
- *		Goes on where the signal came. alt and mask are this thread's;
- *		the mask as the kernel has it: bit n - 1 for signal n.
+ *		Continues at the interrupted instruction. alt and mask are this
+ *		thread's; the mask as the kernel has it: bit n - 1 for signal
+ *		n.
  */
 #ifndef SIGFRAME_H
 #define SIGFRAME_H
@@ -82,7 +84,7 @@
 
 struct sigframe_words { const uintptr_t *at; size_t n; };
 
-/* Where a changed context goes: calls its second argument with the first. */
+/* Where a changed context continues: calls its 2nd argument with the 1st. */
 void preempt_return(void);
 
 /*
@@ -92,14 +94,14 @@ void preempt_return(void);
  */
 #include "sigframe_arch.h"
 
-/* libc's set is larger than what the kernel reads, and writes */
+/* libc's set is larger than the part that the kernel reads and writes */
 static inline uint64_t
 sigframe_mask(const ucontext_t *uc)
 {
 	return *(const uint64_t *)(const void *)&uc->uc_sigmask;
 }
 
-/* Inline, since a caller tells by the pc that this runs. */
+/* Inline, since the handler recognises by the pc that this runs. */
 static always_inline noreturn void
 sigframe_resume(void *kept, const stack_t *alt, uint64_t mask)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contract of a context switch; arch/<arch>/frame.h meets it.
+ * Contract of a context switch; arch/<arch>/frame.h implements it.
  *
  * A frame is what is kept of a suspended context outside of its stack: where
- * it goes on, its stack and frame pointer, and for those who asked its
- * floating-point control bits. (Saving these for all would double the price of
- * a yield for the few who change them.) Every other register is declared
- * clobbered at the switch, so the compiler itself saves what is live there,
- * and nothing else.
+ * it continues, its stack and frame pointer, and its floating-point control
+ * bits if it was spawned with weft_opt.fenv. (Saving these for all would
+ * double the cost of a yield for the few that change them.) Every other
+ * register is declared clobbered at the switch, so the compiler itself saves
+ * what is live there, and nothing else.
  *
  *	   high	+------------------------+
  *		| struct stack           |  mem/stack.h: header of the stack
@@ -32,11 +32,12 @@
  *	void frame_make(struct frame *f, void *sp);
  *		f will start in frame_entry, which calls goroutine_main(f).
  *	void frame_switch(struct frame *from, struct frame *to);
- *		Saves this context in `from` and goes on in `to`. Returns when
- *		somebody switches to `from`, maybe on another thread: nothing
- *		thread-local may be kept across it. `from` may be resumed by
- *		another thread as soon as this one has left its stack, which is
- *		why the context switched to, and only it, may publish `from`.
+ *		Saves this context in `from` and continues in `to`. Returns
+ *		when a context switches to `from`, maybe on another thread:
+ *		nothing thread-local may be kept across it. `from` may be
+ *		resumed by another thread as soon as this one has left its
+ *		stack, which is why the context switched to, and only it, may
+ *		publish `from`.
  *	void frame_reset_fpctl(void);
  *		Sets the default control bits, for a thread that begins.
  */
@@ -62,20 +63,20 @@ void frame_entry(void);
 extern const char frame_entry_end[] __attribute__((visibility("hidden")));
 
 /*
- * frame.h has what the architecture says of this:
+ * frame.h has the part of the architecture:
  *	FPCTL_DEFAULT, fpctl_read, fpctl_write	the control bits
  *	frame_jump(from, to)			the switch proper
  */
 #include "frame.h"
 
-/* What a thread inherits is its maker's: ours begin with the default. */
+/* A thread inherits its creator's bits: ours begin with the default. */
 static inline void
 frame_reset_fpctl(void)
 {
 	fpctl_write(FPCTL_DEFAULT);
 }
 
-/* Has the end of its stack sent for. The frame may be anything by now. */
+/* Prefetches the end of its stack. The frame may be out of date. */
 static inline void
 frame_fetch(const struct frame *f)
 {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What valgrind is told, if the program runs under it: which memory is a stack,
- * so that it takes a switch for one, and not for a frame of a megabyte. It is
- * told when a stack is made, so a switch costs nothing. Natively a request is
- * some instructions without effect.
+ * so that it recognises a switch, and does not take it for a frame of a
+ * megabyte. It is told when a stack is made, so a switch costs nothing.
+ * Natively a request is a few instructions without effect.
  *
- * Valgrind runs one thread at a time, and hands the turn over with a lock. So
+ * Valgrind runs one thread at a time, and passes the turn on with a lock. So
  *
  *   - its threads are ordered as with a barrier between any two turns;
- *   - a thread that waits for its turn sleeps, as /proc has it;
+ *   - a thread that waits for its turn sleeps, according to /proc;
  *   - a signal is delivered between two blocks of translated code, where the
  *     frame that a handler gets is not what the kernel would have saved: the
  *     frame cannot be kept and returned to on another thread.
  *
- * And it reads the memory that a system call is given by itself, so the kernel
- * must not be asked about memory that faults, unless valgrind knows that.
+ * Also, it reads the memory arguments of a system call itself, so the kernel
+ * must not be given memory that faults, unless valgrind knows that.
  */
 #ifndef VALGRIND_H
 #define VALGRIND_H
@@ -37,7 +37,7 @@ vg_running(void)
 	return vg_call(0, VG_RUNNING, 0, 0) != 0;
 }
 
-/* lo..hi is a stack from now on, for good. */
+/* lo..hi is a stack from now on; this is never undone. */
 static inline void
 vg_stack(void *lo, void *hi)
 {

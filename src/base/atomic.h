@@ -8,8 +8,8 @@
  * sequentially consistent exchange.)
  *
  *	relaxed	the word alone is consistent; orders nothing around it
- *	acq	what the releasing side did before is visible after
- *	rel	what we did before is visible to who acquires
+ *	acq	what the releasing thread did before is visible after
+ *	rel	what this thread did before is visible to one that acquires
  *	acqrel	both, for read-modify-write
  *	sc	one total order with all other sc operations; needed only where
  *		two sides each store and then load the other's word, and then
@@ -67,7 +67,7 @@ typedef struct { _Bool v_; } abool;
 #define a_or_sc(p, x)	__atomic_fetch_or(&(p)->v_, x, __ATOMIC_SEQ_CST)
 #define a_and_sc(p, x)	__atomic_fetch_and(&(p)->v_, x, __ATOMIC_SEQ_CST)
 
-/* Compare and set: true if *p was old and now is new. Never fails by whim. */
+/* Compare and swap: true if *p was o and is n now. No spurious failures. */
 #define a_cas_relaxed(p, o, n)	A_CS_(p, o, n, RELAXED, RELAXED)
 #define a_cas_acq(p, o, n)	A_CS_(p, o, n, ACQUIRE, RELAXED)
 #define a_cas_rel(p, o, n)	A_CS_(p, o, n, RELEASE, RELAXED)

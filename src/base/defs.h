@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Words every room uses: attributes, container_of, the cache line.
+ * Definitions for every room: attributes, container_of, the cache line.
  * No threads and no kernel here.
  */
 #ifndef DEFS_H
@@ -20,8 +20,8 @@
 #define printf_like(f, a) __attribute__((__format__(__printf__, f, a)))
 
 /*
- * A function of ours that calls the user's: while it does it holds nothing
- * that is the thread's. See text.h.
+ * Marks a function of the library that calls one of the user's. During that
+ * call it holds nothing that belongs to the thread. See text.h.
  */
 #define calls_out	__attribute__((__section__("weft_calls"), __noinline__))
 

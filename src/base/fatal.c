@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Last words. Called from anywhere: a goroutine with 100 bytes of stack left,
- * a signal handler, a thread the runtime never saw. So: no stdio (it locks and
- * allocates), one write per line so that lines of two threads do not mix.
+ * Fatal errors and messages. Callable from anywhere: a goroutine with 100
+ * bytes of stack left, a signal handler, a non-runtime thread. So: no stdio
+ * (it locks and allocates), one write per line so that lines of two threads
+ * do not mix.
  */
 #include "fatal.h"
 
@@ -134,7 +135,7 @@ format(char *buf, size_t cap, const char *fmt, ...)
 static void
 write_line(const char *buf, size_t n)
 {
-	/* Nothing sensible is left to do if standard error is gone. */
+	/* If standard error is closed there is nothing left to try. */
 	ssize_t ignored = write(STDERR_FILENO, buf, n);
 
 	(void)ignored;
@@ -152,11 +153,11 @@ say(const char *fmt, ...)
 }
 
 /*
- * Returns on the first thread to get here. Others wait for the process to
- * end; the first one arriving again means that the hook itself went wrong.
+ * Returns on the first thread that calls it. Others wait for the process to
+ * end; if the first one calls it again, the hook itself has failed.
  */
 static void
-claim_the_end(void)
+claim_fatal(void)
 {
 	uint64_t me = (uintptr_t)__builtin_thread_pointer();
 
@@ -176,7 +177,7 @@ fatal(const char *fmt, ...)
 	size_t n = sizeof head - 1;
 	va_list ap;
 
-	claim_the_end();
+	claim_fatal();
 	memcpy(buf, head, n);
 	va_start(ap, fmt);
 	n += vformat(buf + n, sizeof buf - n - 1, fmt, &ap);

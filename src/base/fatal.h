@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The end of the process, with a message; and the checks that lead there.
+ * Fatal errors, which end the process with a message, and the checks that
+ * raise them.
  *
- *	must(x)		always on: a broken promise that would corrupt memory
+ *	must(x)		always on: a violation would corrupt memory
  *	check(x)	debug builds: an invariant of the room
- *	check_slow(x)	debug builds: an invariant that is costly to look at
+ *	check_slow(x)	debug builds: an invariant that is costly to evaluate
  *
  * A fatal error prints `weft: fatal: ...`, then what the hook prints (all
- * goroutines), then aborts. The first thread to get there wins; others that
- * arrive later wait for the process to end.
+ * goroutines), then aborts. The first thread that raises one does this;
+ * others wait for the process to end.
  */
 #ifndef FATAL_H
 #define FATAL_H
@@ -24,7 +25,7 @@ cold void say(const char *fmt, ...) printf_like(1, 2);
 /* Like snprintf with the formats above; returns the length written. */
 size_t format(char *buf, size_t cap, const char *fmt, ...) printf_like(3, 4);
 
-/* Registered once at boot: prints the state of the world, takes no lock. */
+/* Set by a constructor in observe/dump.c: lists goroutines, takes no lock. */
 extern void (*fatal_hook)(void);
 
 noreturn cold void fatal_check(const char *what, const char *file, int line);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hard mode (make HARD=1): makes rare interleavings common.
+ * Hard mode (make HARD=1): makes rare interleavings common.
  *
- * hard_pause() sits in the windows of the lock-free protocols and sometimes
- * waits there, long enough for another core to walk through the gap.
+ * hard_pause() stands in the windows of the lock-free protocols and sometimes
+ * delays the thread there, long enough for another core to act in between.
  * hard_coin() turns optional shortcuts off at random: runnext, running on
- * instead of yielding, spinning before sleep. In other builds both vanish.
+ * instead of yielding, spinning before sleep. In other builds both are empty.
  */
 #ifndef HARD_H
 #define HARD_H

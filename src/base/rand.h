@@ -22,7 +22,7 @@ rand_seed(struct rand *r, uint64_t seed)
 	r->x = z ? z : 1;
 }
 
-/* xorshift64*: three shifts and a multiply; the high half is the good one. */
+/* xorshift64*: three shifts and a multiply; the high half is the better. */
 static inline uint32_t
 rand_next(struct rand *r)
 {

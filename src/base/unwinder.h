@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of ours that the unwinder passes: the user's function that they
- * called threw an exception (C++, or any language whose exceptions follow the
- * same ABI), or its thread was made to exit or cancelled.
+ * Library functions through which the unwinder passes: the user's function
+ * that they called threw an exception (C++, or any language whose exceptions
+ * follow the same ABI), or its thread was made to exit or cancelled.
  *
- * The unwinder asks the personality of each frame what to do. A compiler's
- * says where in the function to go on, which takes two calls into the
- * unwinder's library; a C program is not linked with that, nor is it to be
- * because of us. So a function of ours that has something to undo has a
- * personality of our own, which does it right there, and has the unwinder go
- * on. It may park: the unwinder has all its state on the stack.
+ * The unwinder asks the personality routine of each frame what to do. A
+ * compiler's says where in the function to continue, which takes two calls
+ * into the unwinder's library; a C program is not linked with that, and weft
+ * shall not require it. So a library function that has something to undo has
+ * its own personality routine, which undoes it right there and lets the
+ * unwinder continue. It may park: all state of the unwinder is on the stack.
  *
  *	unwinder_answer undo(UNWINDER_ASKS);
  *	...
  *		unwinder_asks(undo);
  *		fn(arg);
  *
- * undo is not static: the linker takes two that are, in one section, for the
+ * undo is not static: the linker takes two static ones in one section for the
  * same (it compares the symbols to which tables refer, and not the offsets).
- * It is asked twice: unwinder_leaves says whether the frame is left now. The
- * first time the unwinder only looks for a handler.
+ * It is called twice: in the first phase the unwinder only searches for a
+ * handler; unwinder_leaves says whether the frame is left now.
  */
 #ifndef UNWINDER_H
 #define UNWINDER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looks at a module's dynamic linking: code can reach what is outside of it
- * only through a relocation that names it, or as a library that it needs.
+ * Checks a module's dynamic linking: code can reach what is outside of the
+ * module only through a relocation that names it, or in a library it needs.
  */
 #include "audit.h"
 
@@ -18,15 +18,15 @@ struct inquiry {
 	const struct module *m;
 	bool program;
 	struct audit *a;
-	size_t found;		/* reasons against it */
+	size_t found;		/* reasons to refuse it */
 	size_t tls_relocs;
 };
 
-/* ---- saying ---- */
+/* ---- the text ---- */
 
 enum { LINE = 192 };		/* longer ones, of long names, are cut */
 
-/* A line with these words, the second of which may be anything. */
+/* A line of these words; name may contain any bytes. */
 static void
 add_line(struct audit *a, const char *what, const char *name, const char *why)
 {
@@ -38,7 +38,7 @@ add_line(struct audit *a, const char *what, const char *name, const char *why)
 		if (line[i] < ' ' || line[i] > '~')
 			line[i] = '?';
 	line[n++] = '\n';
-	/* Nothing after the first that had no room, or they would mix. */
+	/* After the first omitted line all are, so that there are no gaps. */
 	if (a->omitted || n >= sizeof(a->text) - a->len) {
 		a->omitted++;
 		return;
@@ -49,7 +49,7 @@ add_line(struct audit *a, const char *what, const char *name, const char *why)
 }
 
 static void
-against_for(struct inquiry *q, const char *what, const char *name,
+refuse_name(struct inquiry *q, const char *what, const char *name,
     const char *why)
 {
 	if (q->found++ == 0)
@@ -59,9 +59,9 @@ against_for(struct inquiry *q, const char *what, const char *name,
 }
 
 static void
-against(struct inquiry *q, const char *what)
+refuse(struct inquiry *q, const char *what)
 {
-	against_for(q, what, "", "");
+	refuse_name(q, what, "", "");
 }
 
 /* ---- libraries that have passed ---- */
@@ -86,7 +86,10 @@ has_passed(const struct audit *a, const struct module *m)
 
 struct origin { const struct inquiry *q; bool good, bad; };
 
-/* What is copied into the module is defined there, but is not from there. */
+/*
+ * Skips the audited module itself: a variable that is copied into it is
+ * defined there, but comes from elsewhere.
+ */
 static bool
 add_origin(const struct module *m, void *arg)
 {
@@ -102,8 +105,8 @@ add_origin(const struct module *m, void *arg)
 }
 
 /*
- * Which definition the dynamic linker takes depends on scopes and on who was
- * loaded first; so all of them must be good.
+ * Which definition the dynamic linker takes depends on scopes and on the order
+ * of loading; so all of them must be in libraries that have passed.
  */
 static bool
 name_passed(const struct inquiry *q, const char *name)
@@ -115,10 +118,10 @@ name_passed(const struct inquiry *q, const char *name)
 	return o.good && !o.bad;
 }
 
-/* ---- looking ---- */
+/* ---- the checks ---- */
 
 static void
-look_at_shape(struct inquiry *q)
+check_shape(struct inquiry *q)
 {
 	const struct module *m = q->m;
 	bool libc = false;
@@ -127,20 +130,21 @@ look_at_shape(struct inquiry *q)
 	for (size_t i = 0; (s = module_needed(m, i)); i++)
 		libc |= import_is_libc(s);
 	if (!m->dyn || (q->program && (!m->interp || !libc)))
-		against(q, "  is statically linked");
+		refuse(q, "  is statically linked");
 	if (m->odd)
-		against(q, "  has headers that are not understood");
+		refuse(q, "  has headers that are not understood");
 	if (m->fdes == 0)
-		against(q, "  has no table of frames (.eh_frame_hdr)");
+		refuse(q, "  has no table of frames (.eh_frame_hdr)");
 	for (size_t i = 0; (s = module_needed(m, i)); i++)
 		if (!import_library(s) && !library_passed(q->a, s))
-			against_for(q, "  needs the library ", s,
+			refuse_name(q, "  needs the library ", s,
 			    "it was not allowed");
 }
 
 /*
- * The segment of a program that has this library in it holds the library's
- * object and no byte more. A library's segment may be anywhere: it has none.
+ * In a program that is linked with this library, the thread-local segment may
+ * hold the library's object and no byte more. Shared libraries may have none:
+ * where their segment is cannot be known.
  */
 static bool
 tls_is_ours(const struct inquiry *q)
@@ -152,30 +156,30 @@ tls_is_ours(const struct inquiry *q)
 }
 
 static void
-look_at_tls(struct inquiry *q)
+check_tls(struct inquiry *q)
 {
 	if (q->m->tls_bytes && !tls_is_ours(q))
-		against(q, "  has thread-local variables");
+		refuse(q, "  has thread-local variables");
 }
 
-/* A name that comes from elsewhere. */
+/* A name that another module defines. */
 static void
-look_at_import(struct inquiry *q, const Elf64_Sym *s)
+check_import(struct inquiry *q, const Elf64_Sym *s)
 {
 	const char *name = module_string(q->m, s->st_name);
 
 	if (strncmp(name, "__ctype_", 8) == 0)
 		a_store_relaxed(&q->a->tables, true);
 	if (ELF64_ST_TYPE(s->st_info) == STT_TLS)
-		against_for(q, "  uses the thread-local variable ", name, "");
+		refuse_name(q, "  uses the thread-local variable ", name, "");
 	else if (!import_allowed(name) &&
 	    !(ELF64_ST_BIND(s->st_info) == STB_WEAK && import_is_ours(name)) &&
 	    !name_passed(q, name))
-		against_for(q, "  uses ", name, refusal_why(name));
+		refuse_name(q, "  uses ", name, refusal_why(name));
 }
 
 static void
-look_at_symbols(struct inquiry *q)
+check_symbols(struct inquiry *q)
 {
 	const struct module *m = q->m;
 
@@ -184,37 +188,37 @@ look_at_symbols(struct inquiry *q)
 		const char *name = module_string(m, s->st_name);
 
 		if (s->st_shndx == SHN_UNDEF)
-			look_at_import(q, s);
+			check_import(q, s);
 		else if (import_is_malloc(name))
-			against_for(q, "  defines ", name,
+			refuse_name(q, "  defines ", name,
 			    "it would be preempted with its locks held");
 	}
 }
 
 /*
  * A variable that is copied into the program is defined there now, but is an
- * import. A thread-local offset without a name is in the module's own segment,
- * which in a program is ours, or was complained about.
+ * import. A thread-local offset without a name is in the module's own segment;
+ * of a program that is the library's, or check_tls has refused it.
  */
 static void
-look_at_relocation(struct inquiry *q, const Elf64_Rela *r)
+check_relocation(struct inquiry *q, const Elf64_Rela *r)
 {
 	uint32_t type = ELF64_R_TYPE(r->r_info);
 	size_t i = ELF64_R_SYM(r->r_info);
 
 	if (reloc_is_copy(type) && i < q->m->syms)
-		look_at_import(q, &q->m->sym[i]);
+		check_import(q, &q->m->sym[i]);
 	else if (reloc_is_tls(type) && !(q->program && i == 0) &&
 	    q->tls_relocs++ == 0)
-		against(q, "  has thread-local relocations");
+		refuse(q, "  has thread-local relocations");
 }
 
 static void
-look_at_relocations(struct inquiry *q)
+check_relocations(struct inquiry *q)
 {
 	for (int k = 0; k < 2; k++)
 		for (size_t i = 0; i < q->m->relas[k]; i++)
-			look_at_relocation(q, &q->m->rela[k][i]);
+			check_relocation(q, &q->m->rela[k][i]);
 }
 
 bool
@@ -222,10 +226,10 @@ audit_module(const struct module *m, bool program, struct audit *a)
 {
 	struct inquiry q = { .m = m, .program = program, .a = a };
 
-	look_at_shape(&q);
-	look_at_tls(&q);
-	look_at_relocations(&q);
-	look_at_symbols(&q);
+	check_shape(&q);
+	check_tls(&q);
+	check_relocations(&q);
+	check_symbols(&q);
 	if (q.found == 0)
 		add_line(a, m->name, ": can be preempted by signals", "");
 	return q.found == 0;

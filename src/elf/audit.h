@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The audit: may code of this module be interrupted at any instruction, and
- * go on on another thread? Only if it provably keeps nothing in its thread,
- * so all of these are looked at, and what is not known to be good is bad:
+ * The audit: may code of this module be preempted at any instruction and
+ * resumed on another thread? Only if it provably keeps nothing in its thread.
+ * So all of these are checked, and what is not known to be safe is refused:
  *
  *   - thread-local variables: none but the library's own one object;
  *   - relocations and imports of thread-local variables: none;
@@ -10,13 +10,13 @@
  *     library itself refers to weakly: a program that refers to one of them
  *     makes the reference strong;
  *   - needed libraries: libc and its parts, libgcc, this library, and those
- *     that have passed themselves: what these define may be imported, if no
+ *     that have passed the audit: what these define may be imported, if no
  *     other loaded object defines it;
  *   - not statically linked, for then libc's own code would be in the module,
- *     and no malloc of its own, which would be interrupted with its locks held.
+ *     and no malloc of its own, which would be preempted with its locks held.
  *
- * What a program asks of the kernel by its number, and what its assembler code
- * does, is not seen.
+ * System calls that a program makes by their numbers, and its assembler code,
+ * are not seen.
  */
 #ifndef AUDIT_H
 #define AUDIT_H
@@ -31,7 +31,7 @@ struct audit {
 	size_t len;		/* of text, without the NUL */
 	size_t omitted;		/* lines that had no room */
 	abool tables;		/* some module uses ctype's tables, to which
-				 * libc gives pointers in the thread; read by
+				 * libc keeps pointers in the thread; read by
 				 * signal handlers while others are audited */
 	char text[AUDIT_TEXT];
 
@@ -40,12 +40,12 @@ struct audit {
 	size_t n_passed;
 };
 
-/* True if it passes. Adds what was found to the text, line by line. */
+/* True if it passes. Adds its findings to the text, line by line. */
 bool audit_module(const struct module *m, bool program, struct audit *a);
 
 /*
  * Copies the text, with a line for those omitted if there are any; at most cap
- * bytes with a NUL. Returns the length that it has, which may be more.
+ * bytes with a NUL. Returns its whole length, which may be more.
  */
 size_t audit_explain(const struct audit *a, char *buf, size_t cap);
 

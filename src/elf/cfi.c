@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads .eh_frame. A sorted table leads from an instruction to the entry of
- * its function (FDE), which belongs to a common head (CIE). Both hold a little
- * program that, run up to the instruction, leaves the row that is valid there.
+ * its function (FDE), which belongs to a common head (CIE). Both hold a small
+ * program that, run up to the instruction, yields the row that is valid there.
  *
- * A table may be damaged or be none at all. Every read goes through a cursor
- * that stops at the end of the section and remembers that it had to; what was
- * read then is 0, and one look at the end tells.
+ * A table may be damaged or be no table at all. Every read goes through a
+ * cursor that stops at the end of the section and sets `bad`; what is read
+ * then is 0, so it is enough to test `bad` at the end.
  */
 #include "cfi.h"
 
@@ -27,7 +27,7 @@ struct entry {
 	uint64_t code_align;
 	int64_t data_align;
 	uint8_t pointer;	/* how addresses are written */
-	bool augmented;		/* the function's part has a sized extra */
+	bool augmented;		/* the FDE has augmentation data */
 	struct cursor head, body;	/* the programs */
 	uintptr_t lo, hi;	/* the function's code */
 };
@@ -48,7 +48,7 @@ take(struct cursor *c, size_t n)
 	return p;
 }
 
-/* A number of n bytes, low ones first; 0 if it is not there. */
+/* A number of n bytes, little-endian; 0 if it is not there. */
 static uint64_t
 fixed(struct cursor *c, size_t n)
 {
@@ -66,7 +66,7 @@ byte(struct cursor *c)
 	return (uint8_t)fixed(c, 1);
 }
 
-/* 7 bits a byte, and a bit that says that there are more. */
+/* LEB128: 7 bits a byte, and a bit that says that more follow. */
 static uint64_t
 leb(struct cursor *c, bool is_signed)
 {
@@ -89,7 +89,7 @@ leb(struct cursor *c, bool is_signed)
 static uint64_t uleb(struct cursor *c) { return leb(c, false); }
 static int64_t sleb(struct cursor *c) { return (int64_t)leb(c, true); }
 
-/* How many bytes an address takes in this encoding; 0: not one of ours. */
+/* How many bytes an address takes in this encoding; 0: not supported. */
 static size_t
 pointer_bytes(uint8_t enc)
 {
@@ -147,7 +147,7 @@ contents(const struct module *m, uintptr_t at)
 	c = (struct cursor){ (const uint8_t *)at,
 	    (const uint8_t *)m->eh_frame.hi, false };
 	n = fixed(&c, 4);
-	/* All ones would announce a longer length, 0 is the end. */
+	/* All ones mean that a 64-bit length follows; 0 ends the section. */
 	if (n == 0 || n > (uint64_t)(c.end - c.p))
 		c.bad = true;
 	else
@@ -156,9 +156,9 @@ contents(const struct module *m, uintptr_t at)
 }
 
 /*
- * The extras of a head, letter by letter: how addresses are written (R), a
- * personality (P) and the form of its data (L), a key for signing (B). A
- * signal frame (S) and unknown letters are refused.
+ * The augmentation of a CIE, letter by letter: how addresses are encoded (R),
+ * a personality routine (P) and the encoding of its data (L), a key for
+ * signing (B). A signal frame (S) and unknown letters are refused.
  */
 static void
 read_augmentation(struct cursor *c, const char *s, size_t n, struct entry *e)
@@ -270,11 +270,11 @@ search(const struct module *m, uintptr_t pc, uintptr_t *at)
 struct machine {
 	const struct entry *e;
 	struct cursor c;
-	uintptr_t at, pc;	/* the row's instruction, and the one we want */
-	bool past;		/* rows from here on are for later ones */
+	uintptr_t at, pc;	/* the row's instruction, and the wanted one */
+	bool past;		/* rows from here on are for later addresses */
 	bool bad;
 	struct cfi_row *row;
-	const struct cfi_row *first;	/* as the head left it, or NULL */
+	const struct cfi_row *first;	/* after the CIE's program, or NULL */
 	struct cfi_row kept[MAX_REMEMBERED];
 	unsigned n_kept;
 };
@@ -290,7 +290,7 @@ advance(struct machine *v, uint64_t n)
 	v->past = v->at > v->pc;
 }
 
-/* An offset in a row; must fit. */
+/* An offset in a row; bad if it does not fit. */
 static int32_t
 offset(struct machine *v, int64_t n, int64_t scale)
 {
@@ -321,7 +321,7 @@ offset_signed(struct machine *v)
 	return offset(v, sleb(&v->c), v->e->data_align);
 }
 
-/* Registers that we do not follow (vectors, flags) may have any rule. */
+/* Registers that are not tracked (vectors, flags) may have any rule. */
 static void
 set(struct machine *v, uint64_t reg, enum cfi_rule rule, int32_t off)
 {
@@ -369,7 +369,7 @@ recall(struct machine *v)
 		*v->row = v->kept[--v->n_kept];
 }
 
-/* The frame's end is somewhere else from here on. */
+/* The CFA is defined differently from here on. */
 static void
 run_cfa(struct machine *v, uint8_t op)
 {
@@ -398,7 +398,7 @@ run_cfa(struct machine *v, uint8_t op)
 	}
 }
 
-/* A register is somewhere else from here on. */
+/* A register is saved elsewhere from here on. */
 static void
 run_register(struct machine *v, uint8_t op)
 {
@@ -429,7 +429,7 @@ run_register(struct machine *v, uint8_t op)
 	}
 }
 
-/* Refused: set_loc, register, the expressions, vendors' others. */
+/* Refused: set_loc, register, the expressions, other vendors' operations. */
 static void
 run_other(struct machine *v, uint8_t op)
 {
@@ -460,7 +460,7 @@ run_other(struct machine *v, uint8_t op)
 		v->row->ra_signed = !v->row->ra_signed;
 		v->bad |= !DWARF_SIGNS_RA;
 		break;
-	case 0x2e:		/* GNU_args_size: of no interest */
+	case 0x2e:		/* GNU_args_size: ignored */
 		uleb(&v->c);
 		break;
 	default:
@@ -468,7 +468,7 @@ run_other(struct machine *v, uint8_t op)
 	}
 }
 
-/* The commonest three have their first operand in the opcode. */
+/* The three most common have their first operand in the opcode. */
 static void
 run_one(struct machine *v)
 {
@@ -489,7 +489,7 @@ run_one(struct machine *v)
 	}
 }
 
-/* Runs one of the two programs, to its end or past the instruction. */
+/* Runs one of the two programs, to its end or past the wanted address. */
 static bool
 run(struct machine *v, const struct cursor *program)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* By the beginning of their file names. (musl does not list the vDSO. It has
+/* The beginnings of their file names. (musl does not list the vDSO, which has
  * no locks.) */
 static const char *const names[] = {
 	"libc.", "libc-", "ld-", "ld.", "ld64", "libpthread", "libdl.",

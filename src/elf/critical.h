@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Critical code: modules in which a thread may hold locks that every other
- * thread of the process needs, the allocator's, the loader's, those of stdio.
- * A thread is not paused there (preempt/pause.c): libc and its parts, the dynamic
- * loader, the vDSO, and the module that defines malloc.
+ * thread of the process needs: the allocator's, the loader's, those of stdio.
+ * A thread is not paused there (preempt/pause.c). They are libc and its parts,
+ * the dynamic loader, the vDSO, and the module that defines malloc.
  *
  * In a static program, and in one that has a malloc of its own, this code is
  * in one module with the program's: then all of it is critical.
@@ -21,7 +21,7 @@ struct critical {
 	const char *all;	/* not NULL: all code is critical, and why */
 };
 
-/* Once, by an ordinary thread; then constant. Takes libc's locks. */
+/* Called once, not in a signal handler; then constant. Takes libc's locks. */
 void critical_find(struct critical *c);
 
 /* Signal-safe. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The libraries are known by name. (A runtime that was linked into a library
- * statically is found only if it says so itself: weft.h has it do so.) Their
- * symbols are asked of libc: only that knows when a library is ready.
+ * statically is found only if it registers itself, which weft.h makes it do.)
+ * Their symbols are looked up by libc: only that knows when a library is
+ * ready.
  *
- * The references are weak: a static program does not get libc's loader from
- * us, and see sched/thread_state.h.
+ * The references are weak: a static program shall not contain libc's loader
+ * because of us, and see sched/thread_state.h.
  */
 #define _GNU_SOURCE		/* dladdr, dl_iterate_phdr */
 #include "cxx.h"
@@ -33,7 +34,7 @@ is_runtime(const char *path)
 	    !strncmp(name, "libc++abi.so", 12);
 }
 
-/* The loader's list is locked: what it shows is copied. */
+/* The loader's list is locked only during the call: the path is copied. */
 static int
 match_object(struct dl_phdr_info *info, size_t size, void *path)
 {
@@ -49,7 +50,8 @@ match_object(struct dl_phdr_info *info, size_t size, void *path)
 	return 1;
 }
 
-/* Of the program; NULL if it has no loader. */
+/* The loader's list, found through the program's headers; NULL if it has no
+ * loader. */
 static struct link_map *
 loaded_list(struct dl_phdr_info *info)
 {
@@ -65,7 +67,7 @@ loaded_list(struct dl_phdr_info *info)
 	return NULL;
 }
 
-/* The program comes first. */
+/* Called for the program, which is first in the list. */
 static int
 watch(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -91,7 +93,7 @@ cxx_find(void)
 		return NULL;
 	if (!a_load_relaxed(&cxx_watch.next))
 		dl_iterate_phdr(watch, NULL);
-	/* Before we look: what comes later is news again. */
+	/* Before the search: a library loaded later is a change again. */
 	next = a_load_relaxed(&cxx_watch.next);
 	if (next)
 		a_store_relaxed(&cxx_watch.seen,

@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reviewed names: what a goroutine may call that is interrupted before the
- * call or after it, and goes on on another thread. libc's own code is never
- * interrupted, so what a function does within a call does not matter, nor does
- * what it keeps for itself in the thread (malloc's caches, the resolver). What
- * matters is what a program can still have of the thread after the call. So
+ * The reviewed names: what may be called by a goroutine that is preempted
+ * before or after the call and resumed on another thread. libc's own code is
+ * never preempted, so what a function does within a call does not matter, nor
+ * does what it keeps in the thread for itself (malloc's caches, the resolver).
+ * What matters is what the program still has of the thread after the call. So
  * the names are of these classes:
  *
  *   process	works on its arguments, on memory of the process or on what the
  *		kernel keeps for the process; returns values, or pointers into
  *		such memory. Static memory (localtime, strtok, getpwnam) is as
- *		good or bad as with threads.
- *   errno	leaves an error there: a goroutine takes errno along.
- *   unasked	leaves something in the thread for which only a function asks
- *		that is not here: h_errno of gethostbyname.
+ *		safe or unsafe as with threads.
+ *   errno	sets errno, which a goroutine takes along.
+ *   hidden	leaves something in the thread that only functions return which
+ *		are not here: h_errno of gethostbyname.
  *   frame	calls back (qsort): the callback has a frame of libc among its
- *		callers and is not interrupted.
- *   register	changes what the kernel saves when it interrupts: the modes of
+ *		callers and is not preempted.
+ *   register	changes what the kernel saves in a signal frame: the modes of
  *		the floating-point unit.
- *   seen	changes or returns what is the thread's, which the handler sees
- *		and then does not interrupt: the signal mask, ctype's tables,
- *		errno's address as weft.h has it. (See points 2 and 5 in
- *		preempt/preempt.c. A pointer is seen in registers and on the
- *		stack and nowhere else, so only those are in this class that
- *		programs do not store.)
- *   all	the kernel has it for a thread, libc sets it for all: setuid.
- *   moment	an answer that is old when it comes, by the kernel's doing:
- *		sched_getcpu.
- *   named	is about another thread, by its name: pthread_join. (It takes
- *		pthread_self to have one's own.)
+ *   checked	changes or returns what belongs to the thread, which the
+ *		handler notices and then does not preempt: the signal mask,
+ *		ctype's tables, errno's address as weft.h has it. (See points 2
+ *		and 5 in preempt/preempt.c. A pointer is noticed in registers
+ *		and on the stack and nowhere else, so this class has only those
+ *		that programs do not store.)
+ *   all	per thread for the kernel, but libc sets it for all: setuid.
+ *   snapshot	a result that may be out of date when it arrives, with threads
+ *		too: sched_getcpu.
+ *   other	concerns another thread, by its handle: pthread_join. (Only
+ *		pthread_self returns a thread's own.)
  *
  * What is not here is refused. Most of it has an explanation (refusals.c); the
- * rest has not been thought about. To add a name, think of the thread that
- * makes the second call being another one, and of where pointers end up.
+ * rest has not been reviewed. Before adding a name, consider that the next
+ * call may be made by another thread, and where pointers are stored.
  *
  * Each theme is one sorted text of names with a blank before and after each,
  * which takes no relocations when a program starts.
@@ -43,8 +43,8 @@
 
 /*
  * Bytes and strings, and the checked forms that _FORTIFY_SOURCE calls. Not
- * strerror and strsignal, whose text may be the thread's, and may be stored:
- * weft.h has others.
+ * strerror and strsignal, whose text may be kept per thread, and may be
+ * stored: weft.h replaces them.
  */
 static const char memory[] =
 	" __bzero __explicit_bzero_chk __memcmpeq __memcpy_chk __memmove_chk"
@@ -63,7 +63,7 @@ static const char memory[] =
 	" strxfrm strxfrm_l swab ";
 
 /*
- * Wide and multibyte characters. A conversion state that is not given is the
+ * Wide and multibyte characters. The default conversion state is the
  * process's.
  */
 static const char wide[] =
@@ -92,9 +92,9 @@ static const char wide[] =
 
 /*
  * Character classes and locales. The three __ctype_ functions return a
- * pointer to the thread's own pointer to a table: a goroutine that holds such
- * a pointer is seen to when it is about to be interrupted, as with any
- * pointer into its thread. Not uselocale, which sets the thread's locale.
+ * pointer to the thread's own pointer to a table: the preemption handler
+ * notices a goroutine that holds one, as with any pointer into its thread's
+ * memory. Not uselocale, which sets the thread's locale.
  */
 static const char ctype[] =
 	" __ctype_b_loc __ctype_get_mb_cur_max __ctype_tolower_loc"
@@ -110,8 +110,8 @@ static const char ctype[] =
 	" toupper_l ";
 
 /*
- * Streams: their locks are held within a call only. Not flockfile and its
- * kind; and not what calls back under a lock of its own (fopencookie).
+ * Streams: their locks are held only within a call. Not flockfile and similar
+ * functions, nor what calls back with a lock held (fopencookie).
  */
 static const char stdio[] =
 	" _IO_2_1_stderr_ _IO_2_1_stdin_ _IO_2_1_stdout_ _IO_getc _IO_putc"
@@ -153,8 +153,8 @@ static const char stdio[] =
 	" warn warnx wprintf wscanf ";
 
 /*
- * Memory, numbers, sorting, the environment, leaving. Functions that call
- * back (qsort) are frames of libc and are not interrupted.
+ * Memory, numbers, sorting, the environment, exit. Callbacks (qsort) have
+ * frames of libc among their callers and are not preempted.
  */
 static const char stdlib[] =
 	" _Exit ___environ __environ __isoc23_strtoimax __isoc23_strtol"
@@ -257,8 +257,8 @@ static const char files[] =
 	" write writev ";
 
 /*
- * Networks, and waiting for descriptors. Not inet_ntoa, whose result is the
- * thread's: weft.h has another. Not h_errno and herror, nor res_init.
+ * Networks, and waiting for descriptors. Not inet_ntoa, whose result is kept
+ * per thread: weft.h replaces it. Not h_errno and herror, nor res_init.
  */
 static const char sockets[] =
 	" __cmsg_nxthdr __recv_chk __recvfrom_chk accept accept4 bind connect"
@@ -289,9 +289,9 @@ static const char sockets[] =
 	" socketpair ";
 
 /*
- * Processes, users, limits. setuid and its kind are the thread's for the
- * kernel, but libc sets them for all threads. Not setfsuid, nice, capset and
- * the scheduler's settings, which it does not.
+ * Processes, users, limits. Identities (setuid) are per thread for the kernel,
+ * but libc sets them for all threads. Not setfsuid, nice, capset and the
+ * scheduler's settings, which it sets for one only.
  */
 static const char process[] =
 	" _Fork __getauxval __getgroups_chk __gethostname_chk __mq_open_2"
@@ -341,9 +341,9 @@ static const char process[] =
 	" utmpxname vsyslog wait wait3 wait4 waitid waitpid ";
 
 /*
- * Signals and jumps: handlers are the process's, masks and signal stacks the
- * thread's. A goroutine with another mask than its M had is not interrupted.
- * raise tells its own thread, but before it returns.
+ * Signals and jumps: handlers are per process, masks and signal stacks per
+ * thread. A goroutine with another mask than its M had is not preempted. raise
+ * signals its own thread, but delivers before it returns.
  */
 static const char signals[] =
 	" __libc_current_sigrtmax __libc_current_sigrtmin __longjmp_chk"
@@ -357,9 +357,9 @@ static const char signals[] =
 	" sigwaitinfo ssignal sys_siglist sysv_signal tgkill ";
 
 /*
- * Starting threads, which are none of ours; what is asked of a thread by its
- * name; making locks, and waking who waits. Not pthread_self, nor anything that
- * makes a thread the owner.
+ * Creating plain threads; operations on a thread by its handle; initialising
+ * locks, and waking waiters. Not pthread_self, nor anything that makes a
+ * thread an owner.
  */
 static const char threads[] =
 	" __pthread_once __register_atfork __sched_cpualloc __sched_cpucount"
@@ -404,8 +404,8 @@ static const char threads[] =
 	" thrd_create thrd_detach thrd_equal thrd_join thrd_yield ";
 
 /*
- * What compilers and linkers bring along; numbers that are too wide for the
- * processor, which are functions of libgcc. Not syscall: it can do anything.
+ * What compilers and linkers add; arithmetic on numbers that are too wide for
+ * the processor, in libgcc. Not syscall: it can do anything.
  */
 static const char start[] =
 	" _ITM_deregisterTMCloneTable _ITM_registerTMCloneTable __absvdi2"
@@ -440,7 +440,7 @@ static const char start[] =
 
 /*
  * The floating-point unit's control bits and flags are registers: a goroutine
- * that is interrupted takes them along, and the next one gets the default.
+ * that is preempted keeps them, and the next one gets the default.
  */
 static const char environment[] =
 	" __flt_rounds feclearexcept fedisableexcept feenableexcept fegetenv"
@@ -449,8 +449,8 @@ static const char environment[] =
 	" fesetround fetestexcept fetestexceptflag feupdateenv ";
 
 /*
- * The rest of libm. Here are the functions of double; those of other types have
- * a suffix, and optimised ones __ and _finite around it.
+ * The rest of libm. Listed are the functions of double; those of other types
+ * have a suffix, and optimised ones are wrapped in __ and _finite.
  */
 static const char math[] =
 	" __finite __finitef __finitel __fpclassify __fpclassifyf"
@@ -493,12 +493,12 @@ const struct import_theme import_themes[] = {
 };
 const size_t import_n_themes = countof(import_themes);
 
-/* Suffixes of libm for other types than double. */
+/* libm's suffixes for types other than double. */
 static const char *const types[] = {
 	"", "f", "l", "f32", "f64", "f32x", "f64x", "f128"
 };
 
-/* A name of n bytes against the one at s, which ends with a blank. */
+/* Compares a name of n bytes with the one at s, which ends at a blank. */
 static int
 compare(const char *name, size_t n, const char *s)
 {
@@ -508,7 +508,7 @@ compare(const char *name, size_t n, const char *s)
 	return s[n] == ' ' ? 0 : -1;
 }
 
-/* Looks for it by halves; any byte leads to the name that it is part of. */
+/* Binary search; from any byte it steps to the name that contains it. */
 static bool
 listed(const struct import_theme *t, const char *name, size_t n)
 {

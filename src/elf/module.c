@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loaded objects, from their program headers: the kernel tells where the
- * program's are, libc's list where the libraries' are.
+ * Loaded objects, from their program headers: the auxiliary vector has the
+ * address of the program's, libc's list those of the libraries'.
  *
- * The dynamic section holds addresses. glibc has changed them to those in
- * memory, musl and the kernel's own object have not: an address that is not
- * within the object is one of the file.
+ * The dynamic section holds addresses. glibc has relocated them, musl has not,
+ * nor are those of the vDSO: an address that is not within the object still
+ * lacks the load bias.
  */
 #define _GNU_SOURCE		/* dl_iterate_phdr */
 #include "module.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-/* More symbols than that are nonsense. */
+/* A larger number of symbols is taken for an error. */
 enum { MAX_SYMS = 1 << 24, MIN_PAGE = 4096 };
 
 struct headers {
@@ -50,7 +50,7 @@ add_load(struct module *m, const Elf64_Phdr *ph)
 		m->text[m->texts++] = r;
 }
 
-/* What is readable from there to the end of its segment. */
+/* The readable bytes from addr to the end of its segment. */
 static struct range
 readable_from(const struct module *m, struct headers h, uintptr_t addr)
 {
@@ -141,7 +141,7 @@ find_relocations(struct module *m, int i, Elf64_Sxword tag, Elf64_Sxword size)
 
 /*
  * The GNU hash table: symbols that others may look up come last in the symbol
- * table and are chained; the last one of the last chain ends it.
+ * table and are chained; the last one of the last chain is the last symbol.
  */
 static size_t
 count_gnu_hash(const struct module *m)
@@ -160,7 +160,7 @@ count_gnu_hash(const struct module *m)
 		if (bucket[i] > last)
 			last = bucket[i];
 	if (last < h[1])
-		return h[1];	/* nothing is in it */
+		return h[1];	/* it is empty */
 	while (range_holds(&m->load, (uintptr_t)&chain[last - h[1]], 4) &&
 	    !(chain[last - h[1]] & 1))
 		last++;
@@ -175,7 +175,7 @@ count_hash(const struct module *m)
 	return h ? h[1] : 0;
 }
 
-/* A hash table need not reach symbols that are only imported. */
+/* A hash table need not cover symbols that are only imported. */
 static size_t
 count_relocated(const struct module *m)
 {
@@ -226,16 +226,16 @@ find_dynamic(struct module *m, const Elf64_Phdr *ph)
 	}
 	find_relocations(m, 0, DT_RELA, DT_RELASZ);
 	find_relocations(m, 1, DT_JMPREL, DT_PLTRELSZ);
-	/* The architectures we know write addends into relocations. */
+	/* The supported architectures have relocations with addends. */
 	if (dyn_value(m, DT_RELSZ) ||
 	    (m->relas[1] && dyn_value(m, DT_PLTREL) != DT_RELA))
 		m->odd = true;
 	count_symbols(m);
 }
 
-/* ---- all of it ---- */
+/* ---- describing an object ---- */
 
-/* The last part of a path, or as much as fits. */
+/* The last component of a path, or as much of it as fits. */
 static void
 set_name(struct module *m, const char *path)
 {
@@ -271,7 +271,7 @@ describe(struct module *m, struct headers h)
 }
 
 /*
- * The program's headers say themselves where they should be. Those of a fixed
+ * The program's headers state their own address (PT_PHDR). Those of a fixed
  * static program do not: there they follow the file's header, which is at the
  * start of the first segment.
  */
@@ -317,7 +317,7 @@ module_program(struct module *m)
 	return true;
 }
 
-/* The same of an object in libc's list. */
+/* The same for an object in libc's list. */
 static void
 describe_listed(struct module *m, const struct dl_phdr_info *info)
 {

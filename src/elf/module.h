@@ -3,8 +3,8 @@
  * A module: one loaded ELF object, the program or a shared library, as its
  * headers in memory describe it. Nothing is read from files.
  *
- * It is filled in once, by an ordinary thread; from then on it is constant and
- * signal handlers read it. It points into the object, which must stay loaded.
+ * It is filled in once, outside of signal handlers; from then on it is constant
+ * and handlers read it. It points into the object, which must stay loaded.
  */
 #ifndef MODULE_H
 #define MODULE_H
@@ -21,7 +21,7 @@ range_has(const struct range *r, uintptr_t addr)
 	return addr >= r->lo && addr < r->hi;
 }
 
-/* All of so many bytes from there on. */
+/* Are all of these bytes in the range? */
 static inline bool
 range_holds(const struct range *r, uintptr_t addr, size_t bytes)
 {
@@ -29,7 +29,7 @@ range_holds(const struct range *r, uintptr_t addr, size_t bytes)
 }
 
 enum {
-	MODULE_TEXTS = 4,	/* executable segments; linkers make one */
+	MODULE_TEXTS = 4,	/* executable segments; usually one */
 	MODULE_NAME = 64
 };
 
@@ -37,21 +37,21 @@ enum {
 struct fde_ref { int32_t pc, fde; };
 
 struct module {
-	char name[MODULE_NAME];	/* for people */
-	uintptr_t base;		/* what is added to addresses in the file */
+	char name[MODULE_NAME];	/* for messages */
+	uintptr_t base;		/* load bias: address minus p_vaddr */
 	struct range load;	/* from its first to its last segment */
 	struct range text[MODULE_TEXTS];
 	unsigned texts;
-	bool odd;		/* has something we do not understand */
+	bool odd;		/* has something that is not supported */
 
-	/* frame tables; fdes is 0 if there is none that we can read */
+	/* frame tables; fdes is 0 if there is none that can be read */
 	uintptr_t eh_hdr;
 	const struct fde_ref *fde;
 	size_t fdes;
 	struct range eh_frame;	/* to the end of its segment */
 
 	/* for the dynamic linker */
-	bool interp;		/* it has one */
+	bool interp;		/* it has an interpreter */
 	const Elf64_Dyn *dyn;
 	size_t dyns;
 	const Elf64_Sym *sym;
@@ -65,12 +65,12 @@ struct module {
 	size_t tls_bytes, tls_align;
 };
 
-/* The main program. False if the kernel does not tell enough of it. */
+/* The main program. False if the auxiliary vector is not sufficient. */
 bool module_program(struct module *m);
 /*
  * The object that this address is in: 0 or -ENOENT. In a program at a fixed
- * address a function of a library has an address in the program, where a stub
- * is: then the library. Takes libc's locks.
+ * address the address of a library's function may be that of a stub in the
+ * program: then it is the library. Takes libc's locks.
  */
 int module_at(const void *addr, struct module *m);
 
@@ -81,9 +81,9 @@ void module_each(void (*fn)(const struct module *m, void *arg), void *arg);
 bool module_has_code(const struct module *m, uintptr_t pc);
 /* The i-th library that it needs, or NULL if there are not so many. */
 const char *module_needed(const struct module *m, size_t i);
-/* A string of its dynamic linking, never NULL. */
+/* A string of its dynamic string table, never NULL. */
 const char *module_string(const struct module *m, size_t offset);
-/* What others say that they need when they mean it. */
+/* The name under which others need it. */
 const char *module_soname(const struct module *m);
 /*
  * Calls fn with each loaded object that defines this name, until it returns

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names that were reviewed and are refused, by reasons. What is neither here
+ * Names that were reviewed and are refused, by reason. What is neither here
  * nor in imports.c has not been reviewed, or is not libc's.
  *
  * Each reason has its names in one text, with a blank before and after each.
@@ -47,7 +47,7 @@ static const struct refusal refusals[] = {
 	  " __h_errno_location herror " },
 	{ "the resolver's settings are the thread's",
 	  " __res_state __res_init __res_ninit res_init " },
-	{ "finds functions that cannot be examined: link them, and see "
+	{ "finds functions that cannot be audited: link them, and see "
 	  "weft_preempt_allow",
 	  " dlopen dlmopen dlsym dlvsym " },
 	{ "the message is the thread's", " dlerror " },
@@ -60,7 +60,7 @@ static const struct refusal refusals[] = {
 	  " setfsuid setfsgid capset capget unshare setns ioperm iopl ptrace"
 	  " pkey_set pkey_get pkey_alloc " },
 	{ "may be any system call: use libc's function for it", " syscall " },
-	{ "makes or ends a thread behind libc's back: use pthread_create",
+	{ "makes or ends a thread without libc: use pthread_create",
 	  " clone __clone " },
 	{ "shares the stack with the child: use posix_spawn",
 	  " vfork __vfork " },
@@ -74,7 +74,7 @@ static const struct refusal refusals[] = {
 	  " getcontext setcontext makecontext swapcontext " },
 };
 
-/* C++ has many names. */
+/* C++ has too many names to list: by their beginnings. */
 static bool
 is_cxx(const char *name)
 {

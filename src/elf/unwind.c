@@ -4,8 +4,8 @@
 #include <string.h>
 
 /*
- * A word of the stack. A sanitizer may have marked it as nobody's: it is, or
- * the stack is corrupted, and both are for us to find out.
+ * A word of the stack. A sanitizer may have poisoned it: it is then unused, or
+ * the stack is corrupted, and the unwinder has to cope with both.
  */
 __attribute__((no_sanitize("address", "thread"))) static bool
 load(const struct unwind *u, uintptr_t at, uintptr_t *v)
@@ -33,8 +33,9 @@ module_of(const struct unwind *u, uintptr_t pc)
 }
 
 /*
- * Where the frame ends: above the one before, so that a walk goes up and has
- * an end. The innermost one may be empty, if its caller is in a register.
+ * Where the frame ends: above the previous one, so that a walk goes up and
+ * terminates. The innermost one may be empty, if the return address is in a
+ * register.
  */
 static bool
 find_cfa(const struct unwind *u, const struct cfi_row *row, uintptr_t *cfa)
@@ -49,7 +50,7 @@ find_cfa(const struct unwind *u, const struct cfi_row *row, uintptr_t *cfa)
 }
 
 /*
- * Where the caller goes on. It is in its register only as long as nothing was
+ * The return address. It is in its register only as long as nothing was
  * called, thus in the innermost frame.
  */
 static bool
@@ -98,7 +99,7 @@ restore(struct unwind *u, const struct unwind_row *found, uintptr_t cfa)
 			return false;
 		known |= 1u << r;
 	}
-	/* The return address was for us; the stack pointer is by definition. */
+	/* The return address was used; the stack pointer is the CFA. */
 	u->regs[DWARF_SP] = cfa;
 	u->known = (known & ~(1u << DWARF_RA)) | 1u << DWARF_SP;
 	return row->rule[DWARF_SP] == CFI_SAME;
@@ -115,7 +116,7 @@ changed(const struct cfi_row *row)
 	return set;
 }
 
-/* UNWIND_ON with the row for this instruction, which is kept, or why not. */
+/* UNWIND_ON with the row for this instruction, which is cached, or why not. */
 static enum unwind_end
 find_row(struct unwind *u, uintptr_t pc, const struct unwind_row **row)
 {
@@ -171,7 +172,7 @@ unwind_begin(struct unwind *u, const uintptr_t regs[DWARF_REGS], uintptr_t pc)
 	for (unsigned i = 0; i < UNWIND_ROWS; i++)
 		u->rows[i].pc = 0;
 	u->known = UINT32_MAX >> (32 - DWARF_REGS);
-	/* Where it is no register, nothing is in it. */
+	/* On x86-64 the return address is no register and has no value. */
 	if (DWARF_RA > DWARF_SP)
 		u->known &= ~(1u << DWARF_RA);
 	memcpy(u->regs, regs, sizeof(u->regs));

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who called whom on a stack, by the frame tables (.eh_frame) of the modules.
+ * Unwinds a stack by the frame tables (.eh_frame) of the modules.
  *
  * For signal handlers: allocates nothing, takes no locks, and reads memory
  * only in the modules' tables and within the bounds of the stack given. The
  * number of frames, of table look-ups and of table instructions is bounded.
- * Whatever is not plainly so is "unknown": code without a table, tables that
+ * Everything that is in doubt is "unknown": code without a table, tables that
  * compute with expressions, signal frames, addresses that do not grow.
  *
- * A look-up takes some 150 ns. Stacks are deep by recursion, which has few
- * return addresses, so the rows of the last ones are kept. A frame whose row is
- * found takes some 10 ns, and a walk within all bounds about a millisecond.
+ * A look-up takes some 150 ns. Deep stacks come from recursion, which has few
+ * return addresses, so the rows of the last ones are cached. A frame whose row
+ * is cached takes some 10 ns, and a walk within all bounds at most about a
+ * millisecond.
  *
  * Not libgcc's unwinder: it crashes on hand-written code whose tables are
  * wrong, reads wherever a bad stack leads it, and does not tell the end of the
@@ -27,13 +28,13 @@
 enum {
 	UNWIND_DEPTH = 1 << 16,		/* frames */
 	UNWIND_LOOKUPS = 1 << 12,
-	UNWIND_ROWS = 16		/* that are kept: a power of 2 */
+	UNWIND_ROWS = 16		/* cached: a power of 2 */
 };
 
 enum unwind_end {
 	UNWIND_BOTTOM,	/* reached the goroutine's entry: all frames known */
 	UNWIND_FOREIGN,	/* a frame outside of the modules given */
-	UNWIND_UNKNOWN,	/* no table, an expression, nonsense */
+	UNWIND_UNKNOWN,	/* no table, an expression, inconsistent values */
 	UNWIND_ON	/* unwind_step only: there is a caller */
 };
 
@@ -42,7 +43,7 @@ struct unwind_stack { uintptr_t lo, hi; };	/* [lo, hi) readable */
 struct unwind_row {
 	uintptr_t pc;		/* of this instruction; 0: none */
 	uintptr_t fn;
-	uint32_t changed;	/* set of the registers with other than SAME */
+	uint32_t changed;	/* set of registers with a rule but SAME */
 	struct cfi_row row;
 };
 
@@ -52,10 +53,10 @@ struct unwind {
 	size_t n;
 	const struct unwind_stack *st;
 	struct range bottom;	/* code of the entry */
-	unsigned depth;		/* callers gone to */
-	uintptr_t pc;		/* in a caller: where it goes on */
+	unsigned depth;		/* steps to a caller so far */
+	uintptr_t pc;		/* in a caller: its return address */
 	uintptr_t cfa;		/* end of the frame that was left last */
-	uintptr_t fn;		/* begin of the function that was left last */
+	uintptr_t fn;		/* start of the function that was left last */
 	uint32_t known;		/* set of the registers that have values */
 	uintptr_t regs[DWARF_REGS];
 	unsigned lookups;
@@ -67,8 +68,8 @@ void unwind_begin(struct unwind *u, const uintptr_t regs[DWARF_REGS],
     uintptr_t pc);
 
 /*
- * Goes from a frame to its caller and returns UNWIND_ON, or says why that
- * cannot be: then nothing but u->pc of the frame is good.
+ * Goes from a frame to its caller and returns UNWIND_ON, or the reason why it
+ * cannot: then only u->pc of the frame is valid.
  */
 enum unwind_end unwind_step(struct unwind *u);
 

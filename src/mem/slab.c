@@ -30,7 +30,7 @@ chunk_add(struct slab *s)
 	if (!c)
 		return NULL;
 	c->next = a_load_relaxed(&s->chunks);
-	/* pairs with slab_each */
+	/* pairs with slab_each and slab_next */
 	a_store_rel(&s->chunks, c);
 	return c;
 }
@@ -52,18 +52,18 @@ slab_carve(struct slab *s, uint32_t *n)
 		left = chunk_capacity(s) - used;
 		*n = *n < left ? *n : left;
 		rec = chunk_record(s, c, used);
-		/* pairs with slab_each */
+		/* pairs with slab_each and slab_next */
 		a_store_rel(&c->used, used + *n);
 	}
 	lock_drop(&s->lock);
 	return rec;
 }
 
-/* Chunks added after it began come before its beginning: next time. */
+/* Chunks added after the walk began are at the front: seen the next time. */
 void *
 slab_next(struct slab *s, struct slab_place *at)
 {
-	/* both loads pair with slab_carve, as in slab_each */
+	/* both loads pair with chunk_add and slab_carve, as in slab_each */
 	if (!at->chunk)
 		at->chunk = a_load_acq(&s->chunks);
 	while (at->chunk && at->i == a_load_acq(&at->chunk->used)) {
@@ -78,7 +78,7 @@ slab_each(struct slab *s, void (*fn)(void *rec, void *arg), void *arg)
 {
 	struct chunk *c;
 
-	/* both pair with slab_carve: the chunk's head, then its zeroed rest */
+	/* pair with chunk_add and slab_carve: the head, then the records */
 	for (c = a_load_acq(&s->chunks); c; c = c->next) {
 		uint32_t used = a_load_acq(&c->used);
 

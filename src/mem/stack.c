@@ -3,25 +3,26 @@
  * Stack slabs, one pool a size class, one small cache a P.
  *
  * Guards: light ones where the kernel has them. Else mprotect, which splits
- * mappings, so only as many as leave half of the process's mappings to
- * others. Past that a canary: the bytes next to the guard's end have never
- * been touched and read as zeros (reading them costs no memory), and whoever
- * leaves the stack looks whether that is still so.
+ * mappings, so only as many as leave half of the process's mappings to other
+ * uses. Beyond that a canary: the bytes next to the guard's end have never
+ * been touched and read as zeros (reading them costs no memory), and when the
+ * goroutine leaves its stack it is checked that they still do.
  *
- * Memory goes back to the kernel by age. A free stack is
+ * Memory goes back to the kernel by age. The states of a free stack:
  *
  *	      stack_put            stack_scavenge     stack_scavenge
  *	used ----------> fresh ------------------> idle ------------> bare
  *	 ^                 |                        |                  |
  *	 +-----------------+------------------------+------------------+
- *	                    stack_get, the left ones first
+ *	                stack_get, those on the left first
  *
- * so what becomes bare was wanted by nobody between two calls. (A P's cache
- * comes before all of this.) Most stacks were never used beyond their first
- * page, so that one has to go too, and with it the header and its `next`. So
- * bare stacks are not linked: one of them, the ledger, keeps its first page
- * and has the addresses of up to 256 others in it, below its header. Ledgers
- * are linked. Nothing is allocated to set memory free.
+ * So a stack becomes bare, that is loses all its pages, if no stack_get needed
+ * it between two calls. (A P's cache comes before all of this.) Most stacks
+ * were never used beyond their first page, so that one has to go too, and with
+ * it the header and its `next`. So bare stacks are not linked: one of them,
+ * the ledger, keeps its first page and has the addresses of up to 256 others
+ * in it, below its header. Ledgers are linked. Nothing is allocated in order
+ * to free memory.
  */
 #include "stack.h"
 
@@ -38,13 +39,13 @@
 enum {
 	SLAB_BYTES = 64 << 20,
 	CACHE_MAX = 64,		/* a P's cache; half of it moves at a time */
-	CACHE_KEEP = 8,		/* what a trimmed one still has */
+	CACHE_KEEP = 8,		/* what stack_trim leaves */
 	CANARY_BYTES = 64,
 	COLOURS = 32,		/* staggered tops: COLOURS cache lines */
-	BATCH = 32,		/* stacks laid bare between two lock holds */
+	BATCH = 32,		/* stacks made bare at a time, without lock */
 	ENTRIES = 256,		/* of a ledger */
 	ENTRY_GUARD = 3,	/* bits of an entry that are its enum guard */
-	BELOW_SP = 256		/* what code may use below its sp, and more */
+	BELOW_SP = 256		/* more than code may use below its sp */
 };
 _Static_assert(COLOURS * CACHE_LINE + sizeof(struct stack) <= STACK_TOP_BYTES,
     "what a class promises");
@@ -71,9 +72,9 @@ static bool light_guards;		/* constant after init */
 int stack_default_class;		/* constant after init */
 
 /*
- * 16 and 32 KiB for those who want many small ones, then powers of two, and a
- * page: at a power of two the first pages of all stacks would share a few sets
- * of the TLB. (A chain of 1500 goroutines: 49 ns a hop became 35.)
+ * 16 and 32 KiB for programs with many small stacks, then powers of two, plus
+ * a page: at a power of two the first pages of all stacks would share a few
+ * sets of the TLB. (A chain of 1500 goroutines: 49 ns a hop became 35.)
  */
 static size_t
 reservation(int class)
@@ -132,8 +133,8 @@ guard_make(char *base)
 }
 
 /*
- * Pool locked. False if the kernel refuses memory, even for a single stack
- * where it did not want to give many.
+ * Pool locked. False if there is no memory: if there is none for many stacks a
+ * mapping for a single one is tried.
  */
 static bool
 pool_grow(struct pool *p, size_t each)
@@ -176,7 +177,7 @@ stack_carved(void)
 	return n;
 }
 
-/* Where the reservation ends that this is the header of. */
+/* Where the reservation of this stack ends. */
 static char *
 stack_end(struct stack *s)
 {
@@ -236,7 +237,7 @@ ledger_entries(struct stack *ledger)
 	return (uintptr_t *)((uintptr_t)ledger & ~(uintptr_t)(PAGE - 1));
 }
 
-/* Pool locked. A bare stack as an entry, or 0; of the last, the ledger. */
+/* Pool locked. A bare stack as an entry, or 0; an empty ledger is one too. */
 static uintptr_t
 ledger_take(struct pool *p)
 {
@@ -250,15 +251,15 @@ ledger_take(struct pool *p)
 }
 
 static struct stack *
-entry_dress(uintptr_t entry, int class)
+entry_stack(uintptr_t entry, int class)
 {
 	return stack_head((struct stack *)(entry & ~(uintptr_t)ENTRY_GUARD),
 	    class, entry & ENTRY_GUARD);
 }
 
 /*
- * The stack is ours alone, and so is the ledger; if there is none the stack
- * becomes one. Returns the ledger.
+ * The caller alone has the stack and the ledger; if there is no ledger the
+ * stack becomes one. Returns the ledger.
  */
 static struct stack *
 release_pages(struct stack *s, struct stack *ledger)
@@ -294,11 +295,11 @@ pool_get(int class)
 		base = pool_carve(p, reservation(class), &nth);
 	lock_drop(&p->lock);
 	if (entry)
-		return entry_dress(entry, class);
+		return entry_stack(entry, class);
 	return base ? stack_make(base, class, nth) : s;
 }
 
-/* Gives the chain first..last to its pool. */
+/* Adds the list first..last to its pool. */
 static void
 pool_put(struct stack *first, struct stack *last)
 {
@@ -313,9 +314,9 @@ pool_put(struct stack *first, struct stack *last)
 }
 
 /*
- * Lays at most max idle stacks bare, and says how many. They are on no list
- * while the kernel works, nor are those in the ledger they are entered in: who
- * wants a stack just then may get a new one instead, and nobody has to wait.
+ * Makes at most max idle stacks bare and returns how many. They are on no list
+ * during the system calls, nor are those in the ledger they are entered in: a
+ * stack_get just then may carve a new one instead, and never waits for them.
  */
 static uint32_t
 pool_scavenge(struct pool *p, uint32_t max)
@@ -340,7 +341,7 @@ pool_scavenge(struct pool *p, uint32_t max)
 	return n;
 }
 
-/* A period ends: what was freed in it is there for all of the next one. */
+/* A period ends: what was freed in it stays idle for all of the next one. */
 static void
 pool_age(struct pool *p)
 {
@@ -353,7 +354,7 @@ pool_age(struct pool *p)
 	lock_drop(&p->lock);
 }
 
-/* Large stacks first: each may have more. */
+/* Large stacks first: they may have more resident pages. */
 uint32_t
 stack_scavenge(uint32_t max)
 {
@@ -368,9 +369,9 @@ stack_scavenge(uint32_t max)
 }
 
 /*
- * A stack pointer that is not in this stack says nothing of it: what the
- * goroutine will come back to here lies anywhere. What the sanitizers know of
- * the bytes that are given back is as true of zeros.
+ * A stack pointer that is not in this stack says nothing about it: the frames
+ * that the goroutine will return to may be anywhere in it. What sanitizers
+ * have recorded about the bytes given back holds for zeros as well.
  */
 void
 stack_scavenge_below(struct stack *s, const void *sp)
@@ -398,7 +399,7 @@ stack_get(struct stack_cache *cache, int class)
 	return s;
 }
 
-/* Moves the n coldest, the ones at the end of the chain, to the pool. */
+/* Moves the n coldest, those at the end of the list, to the pool. */
 static cold void
 cache_spill(struct stack_cache *cache, uint32_t n)
 {

@@ -4,17 +4,17 @@
  *
  * A stack is a reservation of address space of which only touched pages are
  * resident. It is carved from large slabs, so that a million of them are few
- * mappings. Its lowest 64 KiB are a guard: one page would be jumped over by a
- * function with a large frame.
+ * mappings. Its lowest 64 KiB are a guard: a function with a large frame would
+ * skip a single page.
  *
- * The header sits at the top of the stack itself, in the page that is touched
- * first anyway, so a parked goroutine costs one page and nothing beside it.
+ * The header is at the top of the stack itself, in the page that is touched
+ * first anyway, so the stack of a parked goroutine costs one page in all.
  * Headers are staggered over half a page: at one distance from the page's end
  * the hot lines of all stacks would share a few sets of the L1 cache.
  *
- * A free stack that nobody wanted for a while is laid bare: all its pages go
- * back to the kernel, the header's too, so nobody looks at the header of a
- * stack that is not his.
+ * A free stack that was not used for a while is scavenged: all its pages go
+ * back to the kernel, the header's too. So only the owner of a stack may read
+ * its header.
  */
 #ifndef STACK_H
 #define STACK_H
@@ -35,7 +35,7 @@ enum {
 enum guard {
 	GUARD_LIGHT,		/* faults, costs no mapping */
 	GUARD_SPLIT,		/* faults, costs two mappings */
-	GUARD_CANARY		/* does not fault; looked at when it is left */
+	GUARD_CANARY		/* does not fault; checked at a switch */
 };
 
 struct stack {
@@ -49,7 +49,7 @@ struct stack {
 	uint16_t entries;
 } cache_aligned;
 
-/* Free stacks of the default class that one P keeps at hand. */
+/* Free stacks of the default class, cached by one P. */
 struct stack_cache {
 	struct stack *free;
 	uint32_t n;
@@ -58,16 +58,16 @@ struct stack_cache {
 /* Once at boot. */
 void stack_init(void);
 
-/* The class for at least that many usable bytes, or -1 if absurd. */
+/* The class for at least that many usable bytes, or -1 if out of range. */
 int stack_class(size_t bytes);
 /* Usable bytes of a class, at least. */
 size_t stack_class_bytes(int class);
 
-/* The hottest free stack of the class; NULL if the kernel refuses memory. */
+/* The hottest free stack of the class; NULL if there is no memory. */
 struct stack *stack_get(struct stack_cache *cache, int class);
-/* Gives it back: nobody runs on it any more. */
+/* Frees a stack on which no context runs any more. */
 void stack_put(struct stack_cache *cache, struct stack *s);
-/* The same by who has no cache. */
+/* The same for a caller without a cache. */
 void stack_put_any(struct stack *s);
 /* Moves all of a cache to the common pool. */
 void stack_drain(struct stack_cache *cache);
@@ -79,17 +79,17 @@ uint32_t stack_carved(void);
 
 /*
  * Gives memory of free stacks back to the kernel: of at most `max` that were
- * in the common pools already when it was called last, so the time between two
- * calls is how long a stack is kept for who may want it. One thread at a time
- * calls it, holding no lock. Returns how many it laid bare. If that is 0 twice
- * in a row, and nobody freed a stack meanwhile, nothing is left to do.
+ * in the common pools already when it was called last, so a stack is kept for
+ * reuse for at least the time between two calls. One thread at a time calls
+ * it, holding no lock. Returns how many it scavenged. If that is 0 twice in a
+ * row, and no stack was freed meanwhile, nothing is left to do.
  */
 uint32_t stack_scavenge(uint32_t max);
 
 /*
  * Gives memory below a parked goroutine's stack pointer back to the kernel.
- * The caller sees to it that nobody runs on the stack meanwhile. A system call
- * each time: whether there is any such memory only the kernel knows. Nothing is
+ * The caller ensures that the goroutine does not run meanwhile. A system call
+ * each time: only the kernel knows whether there is any such memory. Nothing is
  * given back if sp is not in this stack: the goroutine may have changed to one
  * of the program's own, by swapcontext or in a signal handler.
  */

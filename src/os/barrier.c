@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A barrier for all threads at once, paid for by who asks: so the others need
- * none on their fast paths.
+ * A memory barrier for all threads at once (membarrier), paid for by the
+ * caller: so the others need none on their fast paths.
  */
 #include "os.h"
 
@@ -17,7 +17,8 @@ enum {
 	REGISTER_PRIVATE_EXPEDITED = 1 << 4
 };
 
-/* Constant after init: threads run one at a time, under an old valgrind. */
+/* Constant after init. An old valgrind has no membarrier, but it runs one
+ * thread at a time, so that none is needed. */
 static bool by_turns;
 
 int

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The one place that reads a clock, or lets time pass. */
+/* The one place that reads a clock, or sleeps for a time. */
 #include "os.h"
 
 #include <sys/syscall.h>

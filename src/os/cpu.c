@@ -2,9 +2,9 @@
 /*
  * The default number of processors: min(affinity mask, cgroup quota).
  *
- * More Ps than the quota pays for are worse than useless: all of them run
- * for the first part of each period, then the kernel stops every thread of
- * the process at once until the next period begins, locks held and all.
+ * More Ps than the quota allows are worse than useless: all of them run for
+ * the first part of each period, then the kernel throttles every thread of
+ * the process at once until the next period begins, even with locks held.
  *
  * How the quota is found:
  *
@@ -16,18 +16,18 @@
  *                         often not "/": only what our path has below the
  *                         top is then found below the mount point.
  *
- * A quota binds the whole subtree, so each cgroup from ours up to the mount
- * point is asked and the smallest answer wins; reading the leaf alone would
+ * A quota limits the whole subtree, so each cgroup from ours up to the mount
+ * point is read and the smallest quota counts; reading the leaf alone would
  * miss the limit of a pod or a slice above it. All mounts that hold our
- * cgroup are asked, v1 and v2: the kernel gives the cpu controller to one of
- * the two only, so the other has no such files and says nothing.
+ * cgroup are read, v1 and v2: the kernel gives the cpu controller to one of
+ * the two only, so the other has no such files.
  *
  * CPU weights are ignored: they divide what is left under load, and are not
  * a limit.
  *
- * Everything read here was written by somebody else. What does not parse,
- * does not fit or is not there means "no limit": a wrong guess costs speed,
- * a refusal to start costs the program.
+ * None of this input can be relied on. What does not parse, does not fit or
+ * is not there means "no limit": a wrong number of Ps costs speed, a refusal
+ * to start costs the program.
  *
  * Called once, at boot, before there is a second thread: hence the static
  * buffers, which are too large for the stack, and no locks.
@@ -359,12 +359,12 @@ has_ups(const char *path)
 
 /*
  * The part of group below top: "" or "/x...". NULL if our cgroup is not in
- * the mount, whose quotas are then somebody else's.
+ * the mount, whose quotas then do not concern us.
  *
  * Both paths are relative to the root of our cgroup namespace, and go up from
  * it with "/.." if they are outside. A top that is only ups is an ancestor
  * of every group with fewer of them, but the names between are not visible
- * from here; the limits at the mount point itself still bind us.
+ * from here; the limits at the mount point itself still apply.
  */
 static const char *
 below_top(const char *group, const char *top)
@@ -386,8 +386,8 @@ below_top(const char *group, const char *top)
 
 /*
  * The smallest quota from our cgroup up to the mount point. A cgroup whose
- * folder is not there is passed over: one that was deleted under us, or a
- * path as the host sees it where the mount already begins at the container.
+ * folder is not there is skipped: it was deleted meanwhile, or the path is
+ * the host's and the mount already begins at the container.
  */
 static int
 mount_quota(const char *root, const struct mount *m,

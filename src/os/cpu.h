@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How many processors this process may use: the CPUs it is allowed to
- * run on, and the share of them that its cgroups pay for. See cpu.c.
+ * run on, and the share of them that its cgroups allow. See cpu.c.
  */
 #ifndef CPU_H
 #define CPU_H

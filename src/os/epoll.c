@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The poller on epoll. The break is an eventfd in the set, edge triggered:
- * each write to it is an event, so nobody needs to read it.
+ * The poller on epoll. It is woken through an eventfd in the set, which is
+ * edge-triggered: each write to it is an event, so it need not be read.
  *
- * Both are put aside (see own_fds.c). A program that closes them all the same
- * is told so, and dies: who sleeps here could not be woken any more, and to
- * begin anew is not possible while somebody sleeps in the old one.
+ * Both have high numbers (see own_fds.c). If the program closes one all the
+ * same that is a fatal error: a thread that sleeps here could not be woken any
+ * more, and no new poller can be made while a thread sleeps in the old one.
  *
  * epoll_pwait2 (Linux 5.11) takes nanoseconds. Without it timeouts are rounded
  * up to milliseconds: late, never early.
@@ -36,7 +36,7 @@ enum {
 	MOMENT_NS = 300 * 1000 * 1000
 };
 
-/* constant after os_poller_open; -1: not open, of which no call is harmed */
+/* constant after os_poller_open; -1: not open, for which every call fails */
 static long epoll_fd = -1, wake_fd = -1;
 
 static a32 no_pwait2;		/* the kernel refused it once */
@@ -51,9 +51,9 @@ control_raw(int op, int fd, uint64_t tag)
 }
 
 /*
- * The eventfd is in the set, so if it cannot be added both are what they were;
- * and nothing changes. Who closes all he has may be about to exec: he has a
- * moment for that.
+ * The eventfd is in the set: if adding it fails with -EEXIST both numbers are
+ * what they were, and nothing has changed. A program that closes all its
+ * descriptors may be about to exec, so it is given MOMENT_NS for that.
  */
 void
 os_poller_check(void)
@@ -66,7 +66,10 @@ os_poller_check(void)
 	    "closed one of them", epoll_fd, wake_fd);
 }
 
-/* These are not said of a number that was just looked at; seldom otherwise. */
+/*
+ * -EBADF and -EINVAL mean that our descriptors may be closed. The kernel does
+ * not return them for a number that was just looked at, and seldom otherwise.
+ */
 static int
 control(int op, int fd, uint64_t tag)
 {
@@ -90,11 +93,11 @@ os_poller_open(void)
 {
 	int err;
 
-	/* It knows no epoll_pwait2, and says so at each call. */
+	/* Valgrind has no epoll_pwait2, and complains at each call. */
 	if (vg_running())
 		a_store_relaxed(&no_pwait2, 1);
-	epoll_fd = os_fd_move_high(syscall6(SYS_epoll_create1, EPOLL_CLOEXEC, 0, 0,
-	    0, 0, 0));
+	epoll_fd = os_fd_move_high(syscall6(SYS_epoll_create1, EPOLL_CLOEXEC,
+	    0, 0, 0, 0, 0));
 	if (epoll_fd < 0)
 		return (int)epoll_fd;
 	wake_fd = os_fd_move_high(syscall6(SYS_eventfd2, 0, EFD_FLAGS, 0, 0, 0,
@@ -139,9 +142,9 @@ os_poller_retag(int fd, uint64_t tag)
 }
 
 /*
- * What is there cannot be added again, and nothing changes. (To set it again
- * would report it again.) What is not is removed at once; an event of it that
- * somebody got meanwhile is taken for a break.
+ * A file that is in the set cannot be added again, and nothing changes.
+ * (EPOLL_CTL_MOD would report it again.) One that was not is removed at once;
+ * an event of it that a thread fetches meanwhile counts as a wake-up.
  */
 bool
 os_poller_has(int fd)
@@ -202,7 +205,7 @@ wait_ns(struct epoll_event *ev, int64_t timeout_ns)
 }
 
 int
-os_poller_wait(struct poller_event *out, int64_t timeout_ns, bool *broken)
+os_poller_wait(struct poller_event *out, int64_t timeout_ns, bool *woken)
 {
 	struct epoll_event ev[POLLER_MAX];
 	long got = wait_ns(ev, timeout_ns);
@@ -210,10 +213,10 @@ os_poller_wait(struct poller_event *out, int64_t timeout_ns, bool *broken)
 
 	if (unlikely(got < 0 && got != -EINTR))
 		os_poller_check();
-	*broken = false;
+	*woken = false;
 	for (long i = 0; i < got; i++) {
 		if (ev[i].data.u64 == WAKE_TAG) {
-			*broken = true;
+			*woken = true;
 			continue;
 		}
 		out[n].tag = ev[i].data.u64;

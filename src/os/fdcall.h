@@ -60,8 +60,8 @@ fd_setsockopt(int fd, int level, int name, const void *v, unsigned len)
 }
 
 /*
- * poll(2) without waiting. The kernel says EINTR even then, if nothing is
- * ready and a signal is pending: that is no answer.
+ * poll(2) without waiting. The kernel returns EINTR even then, if nothing is
+ * ready and a signal is pending: then it is tried again.
  */
 static inline long
 fd_poll_now(void *fds, size_t n)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Sleep and wake on a word: the only way a thread of ours ever waits. */
+/*
+ * Sleep and wake on a word: how the runtime's threads wait, but for timed
+ * sleeps (clock.c) and the poller (epoll.c).
+ */
 #include "os.h"
 
 #include <sys/syscall.h>
@@ -7,7 +10,7 @@
 
 #include "rawcall.h"
 
-/* The kernel's headers need not be installed where a libc's are (musl). */
+/* The kernel's headers may be missing where a libc's are installed (musl). */
 enum { FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE = 129 };
 
 long

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The hard mode's dice: one generator for all threads, races welcome. */
+/* Hard mode: one generator for all threads; races on it are welcome. */
 #include "hard.h"
 
 #ifdef WEFT_HARD
@@ -7,22 +7,22 @@
 #include "insn.h"
 #include "os.h"
 
-static a64 dice = { 0x9e3779b97f4a7c15u };
+static a64 state = { 0x9e3779b97f4a7c15u };
 
 static uint32_t
-throw_dice(void)
+next_random(void)
 {
-	uint64_t x = a_load_relaxed(&dice);
+	uint64_t x = a_load_relaxed(&state);
 
 	x = x * 6364136223846793005u + 1442695040888963407u;
-	a_store_relaxed(&dice, x);
+	a_store_relaxed(&state, x);
 	return (uint32_t)(x >> 33);
 }
 
 void
 hard_pause(void)
 {
-	uint32_t d = throw_dice() % 1024;
+	uint32_t d = next_random() % 1024;
 
 	if (d == 0)
 		os_thread_yield();
@@ -34,6 +34,6 @@ hard_pause(void)
 bool
 hard_coin(void)
 {
-	return throw_dice() & 1;
+	return next_random() & 1;
 }
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lock spins briefly, since most sections last tens of nanoseconds, and
- * then sleeps: with more threads than cores the holder may not be running,
- * and pure spinning was measured to wait for hundreds of milliseconds.
+ * A locker spins briefly, since most critical sections last tens of
+ * nanoseconds, and then sleeps: with more threads than cores the holder may
+ * not be running, and pure spinning was measured to wait for hundreds of
+ * milliseconds.
  */
 #include "lock.h"
 
@@ -16,11 +17,12 @@
 enum { NOT_YET, WOKEN, POKED };		/* of a note */
 enum {
 	SPINS = 60,
-	OFTEN = 8,			/* a few microseconds ago */
-	TURN_MAX = 4			/* a few microseconds of looking away */
+	OFTEN = 8,			/* contended so recently: some us */
+	TURN_MAX = 4			/* longest backoff: some us */
 };
 
-/* The one thread-local object; here because ranks are the lowest user. */
+/* The one thread-local object; here because lock ranks, the lowest layer,
+ * use it. */
 __thread struct self self_tls
     __attribute__((tls_model("initial-exec"), used));
 
@@ -120,7 +122,7 @@ lock_take_slow(struct lock *l)
 	}
 	/*
 	 * From here on we cannot know whether we are the last sleeper, so we
-	 * take it with SLEEPERS: at worst one wake too many. Pairs with
+	 * take it with SLEEPERS: at worst one wake-up too many. Pairs with
 	 * lock_drop_word.
 	 */
 	tell_lock_wait(1);
@@ -146,8 +148,10 @@ note_mark(struct note *n, enum note_end as)
 {
 	uint32_t was;
 
-	/* sc: both pair with note_try_wait: the caller looks next where it sleeps,
-	 * which it has said before it looked */
+	/*
+	 * sc: both pair with note_try_wait. The caller looks next where the
+	 * sleeper sleeps, which that has stored before it looked at the note.
+	 */
 	if (as == NOTE_POKED)
 		return a_cas_sc(&n->word, NOT_YET, POKED);
 	was = a_xchg_sc(&n->word, WOKEN);
@@ -156,7 +160,7 @@ note_mark(struct note *n, enum note_end as)
 	return true;
 }
 
-/* After the mark the note may be gone: this names an address only. */
+/* After note_mark the note may be gone: only its address is used here. */
 void
 note_futex_wake(struct note *n)
 {

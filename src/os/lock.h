@@ -4,7 +4,7 @@
  * runtime's own short critical sections; no user code runs under one.
  *
  * A lock may be released by other code than took it, on the same thread: a
- * parking goroutine takes it, whatever the thread runs next releases it.
+ * parking goroutine takes it, the context that follows releases it.
  */
 #ifndef LOCK_H
 #define LOCK_H
@@ -17,8 +17,8 @@
 /*
  * Word of a lock:
  *	0	free
- *	1	held, nobody sleeps
- *	2	held, somebody may sleep on the word
+ *	1	held, no thread sleeps
+ *	2	held, threads may sleep on the word
  */
 struct lock {
 	a32 word;
@@ -28,8 +28,8 @@ struct lock {
 #define LOCK_INIT(r) { .rank = (r) }
 
 /*
- * Debug builds: the rank of a lock that is taken is higher than that of any
- * held; `peer` locks are of one rank, in the order of their addresses.
+ * Debug builds check that the rank of a lock that is taken is higher than that
+ * of any held; `peer` locks have one rank, in the order of their addresses.
  */
 #ifdef WEFT_DEBUG
 void lock_rank_enter(const struct lock *l, bool peer);
@@ -54,9 +54,9 @@ void lock_take_slow(struct lock *l);
 void lock_wake(struct lock *l);
 
 /*
- * A thread that holds one is not paused (preempt/pause.c): it is counted before
- * it takes the lock, and until after it has released it. A signal handler on
- * the thread itself reads the count, so the compiler's order is enough.
+ * A thread that holds a lock is not paused (preempt/pause.c): the lock is
+ * counted before it is taken, and until after it is released. A signal handler
+ * on the thread itself reads the count, so the compiler's order is enough.
  */
 static always_inline void
 lock_count(uint32_t by)
@@ -74,7 +74,7 @@ lock_take_word(struct lock *l)
 		lock_take_slow(l);
 }
 
-/* After the exchange the lock may be gone: who got it may have freed it. */
+/* After the exchange the lock may be gone: its next holder may free it. */
 static always_inline void
 lock_drop_word(struct lock *l)
 {
@@ -100,8 +100,8 @@ lock_drop(struct lock *l)
 }
 
 /*
- * A further lock of a rank that is held already; dropped before, or after, the
- * first of them is dropped with lock_drop.
+ * A further lock of a rank that is held already; it may be dropped before or
+ * after the first of them, which is dropped with lock_drop.
  */
 static inline void
 lock_take_peer(struct lock *l)
@@ -119,27 +119,27 @@ lock_drop_peer(struct lock *l)
 }
 
 /*
- * For whoever finds a word taken that others guard something with: true if
- * this thread did so a few microseconds ago, too. Then cores fight for it, and
- * looking at it, or getting it for a single operation, costs both far more
- * than the operation. Better to leave it to the other for a few microseconds,
- * in which it does hundreds of them, and then do the same to it. (Four
- * producers and four consumers of one channel on two cores: 55 ns an element
- * became 10.)
+ * For a thread that finds a lock word held: true if this happened to it a few
+ * microseconds ago, too. Then cores contend for the word, and reading it, or
+ * taking it for a single operation, costs both sides far more than the
+ * operation. It is better to back off for a few microseconds, in which the
+ * other side completes hundreds of operations, and to expect the same from it
+ * then. (Four producers and four consumers of one channel on two cores: 55 ns
+ * an element became 10.)
  */
 bool lock_contended(void);
-/* Waits n times about as long, and looks at nothing. */
+/* Backs off for n times a few microseconds, and reads nothing shared. */
 void lock_backoff(unsigned n);
 
-/* For checks: true if this thread holds a lock of that rank (or no debug). */
+/* For checks: this thread holds a lock of that rank. Release builds: true. */
 bool lock_held(const struct lock *l);
 
 /*
- * A note: one thread sleeps until another wakes it, once. The waker may come
- * first. A poke ends the sleep too, but is no wake. Word:
+ * A note: one thread sleeps until another wakes it, once. The wake-up may come
+ * before the sleep. A poke ends the sleep too, as a spurious wake-up. Word:
  *	0	not yet
  *	1	woken
- *	2	poked: the sleeper shall look around and sleep again
+ *	2	poked: the sleeper checks its condition and sleeps again
  */
 struct note {
 	a32 word;
@@ -151,10 +151,11 @@ void note_clear(struct note *n);
 void note_wake(struct note *n);
 void note_poke(struct note *n);
 /*
- * The halves of these, for a sleeper that may sleep elsewhere: the mark, true
- * if it was made (a poke comes too late for one that is woken, or poked); then
- * the sleeper is to be roused. And what the mark is now, without sleeping:
- * TIMEOUT if there is none.
+ * The halves of these, for a sleeper that may sleep elsewhere (in the poller).
+ * note_mark sets the word; if it returns true the caller then has to end the
+ * sleep (false: a poke came too late, the note is woken or poked already).
+ * note_futex_wake does so for a sleeper on the note. note_try_wait consumes
+ * the mark without sleeping: TIMEOUT if there is none.
  */
 bool note_mark(struct note *n, enum note_end as);
 void note_futex_wake(struct note *n);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The order in which locks are taken, once. A thread that holds a lock may
- * take only locks that stand further down. Debug builds check it.
+ * The order in which locks are taken. A thread that holds a lock may take
+ * only locks that stand further down. Debug builds check it.
  */
 #ifndef LOCKRANK_H
 #define LOCKRANK_H
 
 enum lockrank {
-	RANK_PARKING_LOT,		/* sync/parking_lot.c: one bucket of waiters */
+	RANK_PARKING_LOT,	/* sync/parking_lot.c: a bucket of waiters */
 	RANK_CONTEXT,		/* sync/context.c: one tree of contexts */
 	RANK_DESC,		/* poll/desc.c: one descriptor */
-	RANK_POLLER,		/* poll/netpoll.c: making it, once */
+	RANK_POLLER,		/* poll/netpoll.c: opening it, once */
 	RANK_TIMER,		/* work/timer_heap.c: the heap of one P */
 	RANK_CHAN,		/* sync/chan.c: one channel, or several in the
 				 * order of their addresses */

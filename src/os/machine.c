@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the machine tells about itself: small files, masks, the environment. */
+/* Small files, the affinity mask, random seeds, the environment. */
 #include "os.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ os_affinity(unsigned long *mask, size_t bytes)
 	    0, 0, 0);
 }
 
-/* Not cryptography: the fallback is only there for very early boot. */
+/* Not for cryptography: the fallback is there for very early boot. */
 uint64_t
 os_random_seed(void)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The runtime's own descriptors are put aside: a program counts on it that the
- * kernel gives out the lowest free number (who closes 0 and opens a file, say),
- * and one that closes a number twice by mistake shall not hit us.
+ * The runtime's own descriptors have high numbers: a program relies on getting
+ * the lowest free one from the kernel (it closes 0 and opens a file, say), and
+ * a program that closes a number twice by mistake shall not close ours.
  *
- * Not far up: beyond 64 numbers the kernel makes a larger table, and a process
- * with threads waits for that for some 10 ms.
+ * Not very high: beyond 64 numbers the kernel makes a larger table, which
+ * takes a process with threads some 10 ms.
  */
 #include "os.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signals: a stack of its own for each thread that runs goroutines, since a
- * goroutine that has used up its stack has none to handle the fault on, and
- * the fault handler itself.
+ * Signals: an alternate stack for each thread that runs goroutines, since a
+ * goroutine that has used up its stack has none to handle the fault on; the
+ * fault handler; the preemption signal; masks.
  */
 #include "os.h"
 
@@ -47,7 +47,7 @@ os_sigstack_has(const struct os_sigstack *s, const void *p)
 	return s->base && (uintptr_t)p - (uintptr_t)s->base < SIGSTACK_BYTES;
 }
 
-/* A sanitizer that gave the thread its own signal stack wants to see it. */
+/* Restores the old one: a sanitizer that installed it expects it. */
 void
 os_sigstack_remove(struct os_sigstack *s)
 {
@@ -58,7 +58,7 @@ os_sigstack_remove(struct os_sigstack *s)
 	s->base = NULL;
 }
 
-/* A code of 0 or less was sent by a process: there is no address. */
+/* A signal with a code of 0 or less was sent: si_addr is not valid. */
 static bool
 was_sent(const siginfo_t *si)
 {
@@ -66,9 +66,9 @@ was_sent(const siginfo_t *si)
 }
 
 /*
- * Hands a signal to whoever was there before us. With the default action in
- * place again, returning repeats a faulting instruction and ends the process
- * as if we had never been here; one that was sent must be sent again.
+ * Passes a signal to the previous handler. If there was none the default
+ * action is restored: returning then repeats the faulting instruction, which
+ * ends the process as without us; a signal that was sent must be sent again.
  */
 static void
 call_previous(int sig, siginfo_t *si, void *uc)
@@ -104,7 +104,7 @@ os_on_fault(void (*fn)(void *addr))
 		.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER,
 	};
 
-	/* A second boot must not take us for the handler before us. */
+	/* At a second boot the previous handler would be our own. */
 	if (on_fault)
 		return;
 	on_fault = fn;
@@ -114,8 +114,7 @@ os_on_fault(void (*fn)(void *addr))
 
 /* ---- a signal from thread to thread ---- */
 
-/* What the kernel has for one: its words are not libc's. */
-enum { MASK_BYTES = 8 };
+enum { MASK_BYTES = 8 };	/* the kernel's sigset_t; libc's is larger */
 
 static bool (*on_signal)(void *uc);
 static struct sigaction before_signal;	/* set at boot */
@@ -135,9 +134,9 @@ deliver(int sig, siginfo_t *si, void *uc)
 }
 
 /*
- * The handler may last long (preempt/pause.c), so these are not blocked: faults,
- * and the signals by which libc has every thread change its identity, or ends
- * one.
+ * The handler may run for long (preempt/pause.c), so these are not blocked:
+ * faults, and the signals by which libc makes every thread change its identity
+ * (setuid), or cancels one.
  */
 static uint64_t
 open_signals(void)
@@ -210,8 +209,8 @@ os_sigmask_set(uint64_t mask)
 }
 
 /*
- * setuid and its kind change all threads: libc sends them a signal of its own
- * and waits until each has handled it.
+ * setuid and similar calls change all threads: libc sends each an internal
+ * signal and waits until it has handled it.
  */
 uint64_t
 os_sigmask_all(void)

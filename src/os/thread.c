@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads. They are libc's, since the code that goroutines call expects a
- * thread that libc knows.
+ * Threads. They are created by libc, since the code that goroutines call
+ * expects a thread that libc knows.
  */
 #define _GNU_SOURCE
 #include "os.h"
@@ -34,7 +34,7 @@ start(void *(*fn)(void *), void *arg, size_t stack_bytes)
 	return err;
 }
 
-/* glibc takes a program's thread-locals out of the stack: ask for more. */
+/* glibc puts a program's thread-locals on the stack: retry with a larger. */
 int
 os_thread_start(void *(*fn)(void *), void *arg, size_t stack_bytes)
 {
@@ -54,15 +54,15 @@ os_thread_refusal(void)
 	return (int)a_load_relaxed(&refusal);
 }
 
-/* The kernel's default slack is 50 us: more than most of our sleeps. */
+/* The kernel's default timer slack is 50 us, longer than most sleeps here. */
 void
 os_thread_precise_sleep(void)
 {
 	syscall6(SYS_prctl, PR_SET_TIMERSLACK, 1000, 0, 0, 0, 0);
 }
 
-/* Linux 6.12 takes the runtime of an ordinary thread as the slice it asks
- * for; older kernels take no notice. */
+/* Linux 6.12 takes the runtime attribute of an ordinary thread as the slice
+ * it requests; older kernels ignore it. */
 void
 os_thread_short_slice(void)
 {
@@ -95,13 +95,13 @@ os_thread_yield(void)
 	syscall6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
 }
 
-/* Weak: a program that asks for its thread by itself fails the audit. */
+/* Weak: the audit then tells a program's own reference to them from ours. */
 __typeof__(pthread_self) pthread_self __attribute__((__weak__));
 __typeof__(pthread_getattr_np) pthread_getattr_np __attribute__((__weak__));
 
 /*
- * libc puts a thread's locals and its own record of it next to its stack, at
- * the upper end, and the thread pointer there. musl does not count that part.
+ * libc puts a thread's locals and its control block at the upper end of the
+ * stack; the thread pointer points there. musl does not count that part.
  */
 void
 os_thread_bounds(uintptr_t *lo, uintptr_t *hi)
@@ -191,7 +191,7 @@ os_thread_realtime(void)
 	return policy == FIFO || policy == RR || policy == DEADLINE;
 }
 
-/* A thread's clock is named by its id: see clock_getcpuclockid(3). */
+/* The id of a thread's clock encodes its tid: see clock_getcpuclockid(3). */
 int64_t
 os_thread_cpu_ns(int tid)
 {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether a thread sleeps in the kernel: field 3 of its stat in /proc, which is
- * the only place that tells. The monitor asks for the same threads again and
- * again, up to every 20 us, so their files are kept open, aside (see own_fds.c):
- * a file that is opened and closed each time would for a moment have the lowest
- * free number, which somebody else may count on. Also, it takes a third of
- * the time.
+ * Whether a thread sleeps in the kernel: field 3 of its stat file in /proc,
+ * the only place where the kernel tells. The monitor asks about the same
+ * threads again and again, up to every 20 us, so their files are kept open,
+ * under high numbers (see own_fds.c): a file that is opened and closed each
+ * time would for a moment have the lowest free number, which the program may
+ * rely on. Also, this takes a third of the time.
  *
- * A few are kept, those of threads that are not asked for any more are closed,
- * and all if the process comes to rest. If there is no room for more, or no
- * number aside, the file is opened for that one time.
+ * A few are kept. Those of threads that are not asked about any more are
+ * closed, and all of them when the process becomes idle. If there is no room
+ * for another, or no high number, the file is opened for that one call.
  *
- * A program may close what is ours. So what is read must begin with the
- * thread's id; and a number is closed only if it still is what we opened. (A
- * thread that has ended is told by an error: the file stays that thread's,
- * whoever gets its id.)
+ * A program may close our descriptors. So what is read must begin with the
+ * thread's id, and a number is closed only if it still is the file that was
+ * opened. (Reading the file of a thread that has ended is an error, even if
+ * its id has been reused.)
  */
 #include "os.h"
 
@@ -28,16 +28,16 @@
 
 enum { KEPT = 16, PATH_BYTES = 48, TEXT_BYTES = 256 };
 
-/* The monitor's own; but in the child of a fork. */
+/* The monitor's alone; in the child of a fork, the child's. */
 static struct kept {
 	int tid;		/* 0: none */
 	int fd;
 	bool asked;		/* since os_thread_blocked_close */
-	dev_t dev;		/* what we have opened */
+	dev_t dev;		/* of the file that was opened */
 	ino_t ino;
 } kept[KEPT];
 
-/* What has that number now. */
+/* The file that has that number now. */
 static long
 identify(int fd, dev_t *dev, ino_t *ino)
 {
@@ -69,7 +69,10 @@ find(int tid)
 	return NULL;
 }
 
-/* Begins with the id: the letter after the name, which may hold anything. */
+/*
+ * "tid (name) S ...": 1 unless the state is R. The name may contain
+ * anything, so its end is searched from the end of the text.
+ */
 static int
 state_of(char *buf, long n, int tid)
 {
@@ -99,7 +102,8 @@ read_state(int fd, int tid)
 	return n < 0 ? (int)n : state_of(buf, n, tid);
 }
 
-/* Keeps it if it can be put aside. True if so. */
+/* Keeps the descriptor if it gets a high number; true if so. *fd: its number
+ * now. */
 static bool
 keep(struct kept *k, int *fd, int tid)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library's one thread-local object. Read only through tls_self(), which
- * asks anew each time (see arch/<arch>/tls.h why), and never kept across a
- * switch.
+ * The library's one thread-local object. Its address is taken only through
+ * tls_self(), which computes it each time (arch/<arch>/tls.h says why), and is
+ * never kept across a switch.
  */
 #ifndef TLS_SELF_H
 #define TLS_SELF_H
@@ -15,7 +15,7 @@ struct exit_hook;
 struct g;
 struct m;
 
-/* For libc_text.c: what libc keeps in a thread, kept by us. */
+/* For libc_text.c: texts that libc keeps in a thread, kept here instead. */
 struct texts {
 	char error[128];
 	char signal[32];
@@ -25,12 +25,12 @@ struct texts {
 struct self {
 	struct m *mp;		/* first word: the M, NULL on a plain thread */
 	uint64_t *args;		/* where weft_go_capture_ puts arguments */
-	struct g *spawning;		/* the goroutine being made by weft_go */
+	struct g *spawning;	/* the goroutine being made by weft_go */
 	uint32_t ranks;		/* debug: set of lock ranks held */
-	int32_t spawn_readable;		/* of `spawning`: weft_opt.readable_ */
+	int32_t spawn_readable;	/* of `spawning`: weft_opt.readable_ */
 	uint64_t contended;	/* when it last had to wait for a lock */
-	uint32_t locks;		/* of the library that it holds or takes; read
-				 * by signal handlers on it */
+	uint32_t locks;		/* number of the library's locks that it holds
+				 * or takes; read by signal handlers on it */
 	a32 *lock_wait;		/* not 0 while it sleeps for a lock of the
 				 * library; NULL on a plain thread */
 	struct exit_hook *exit_hooks;	/* of a plain thread: see sync/once.c */
@@ -44,7 +44,7 @@ self(void)
 	return tls_self();
 }
 
-/* The M of this thread, or NULL on a thread that is none of ours. */
+/* The M of this thread, or NULL on a plain thread. */
 static always_inline struct m *
 m_self(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Address space. A refusal by the kernel is an ordinary answer here; what it
- * means is for the caller to say.
+ * Address space. If the kernel refuses memory that is an ordinary result here;
+ * the caller decides what it means.
  */
 #include "os.h"
 
@@ -21,8 +21,8 @@ enum { VALGRIND_MAPS = 16384 };
 #endif
 
 /*
- * Fail the n-th mapping and all that follow: a debug build's way to walk
- * every out-of-memory path. 0 = never.
+ * Fail the n-th mapping and all that follow, so that a debug build can test
+ * every out-of-memory path. 0: never.
  */
 #ifdef WEFT_DEBUG
 a32 os_map_fail_after;
@@ -63,8 +63,8 @@ os_map_stacks(size_t bytes)
 	void *p = map(bytes, MAP_NORESERVE);
 
 	/*
-	 * One touched page must not become a resident 2 MiB. If the kernel
-	 * knows no huge pages it refuses, which is as good.
+	 * One touched page must not make 2 MiB resident. A kernel without
+	 * huge pages refuses this, which is as good.
 	 */
 	if (p)
 		syscall6(SYS_madvise, (long)p, (long)bytes, MADV_NOHUGEPAGE,
@@ -105,8 +105,8 @@ os_guard_split(void *p, size_t bytes)
 }
 
 /*
- * By effect: the kernel must refuse to read a guarded page for us. An empty
- * signal set read from it would block nothing, so the question is harmless.
+ * Tested by effect: the kernel must fail to read a signal set from a guarded
+ * page. If it does read it, the set is empty and blocks nothing.
  */
 bool
 os_guard_light_works(void)
@@ -114,7 +114,7 @@ os_guard_light_works(void)
 	void *p;
 	bool works;
 
-	/* It would read the page before the kernel does, and die of it. */
+	/* Valgrind would read the page before the kernel does, and crash. */
 	if (vg_running() || !(p = map(PAGE, 0)))
 		return false;
 	works = os_guard_light(p, PAGE) == 0 &&

@@ -17,7 +17,7 @@ deque_grow(struct deque *n)
 	if (!e)
 		return false;
 	e->size = size;
-	/* Some of these may be taken meanwhile: copied in vain. */
+	/* Some of these may be stolen meanwhile: then the copy is not used. */
 	for (uint32_t i = a_load_relaxed(&n->top); i != bottom; i++)
 		a_store_relaxed(&e->slot[i & (size - 1)],
 		    a_load_relaxed(deque_at(n, i)));

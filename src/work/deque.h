@@ -2,25 +2,26 @@
 /*
  * The deque of a P: goroutines that have not run yet, newest first.
  *
- * A goroutine that spawns children and waits for them is best served by the
- * newest child: its arguments and its stack-to-be are hot, and a tree of
- * goroutines is then walked depth first, with as many stacks in use as it is
- * deep. In order of age it would be walked breadth first, with all its inner
- * nodes waiting on stacks of their own. Thieves take the oldest, which stands
- * for the largest part of the tree.
+ * When a goroutine spawns children and waits for them it is best to run the
+ * newest child first: its arguments, and the stack that it will get, are hot,
+ * and a tree of goroutines is then walked depth first, with as many stacks in
+ * use as it is deep. In order of age it would be walked breadth first, with
+ * all its inner nodes waiting on stacks of their own. Thieves steal the
+ * oldest, which is the root of the largest part of the tree.
  *
- * This is the deque of Chase and Lev. The owner pushes and pops at `bottom`,
- * thieves take at `top`; the goroutines in it are top..bottom-1.
- * Only for the last one owner and thieves compete, by compare-and-swap of top.
- * The owner announces a pop by lowering bottom before it looks at top, a thief
- * looks at bottom after top: in the one order of these steps a thief that
- * takes the same one is seen, or sees that it is gone.
+ * This is the work-stealing deque of Chase and Lev. The owner pushes and pops
+ * at `bottom`, thieves steal at `top`; the goroutines in it are top..bottom-1.
+ * The owner and thieves compete only for the last one, by compare-and-swap of
+ * top. The owner announces a pop by lowering bottom before it reads top, a
+ * thief reads bottom after top: in the total order of these steps either the
+ * owner sees that a thief has taken the same goroutine, or the thief sees that
+ * it is gone.
  *
- * It grows when it is full: what spills to the global queue would be begun out
- * of order, and each of these parts of a tree makes more spill. Who grows it
- * copies what is there; the old slots are not written again, so a thief that
- * still reads there finds the same goroutine, or has lost the race for it
- * anyway. They are kept: all of them together are smaller than the new ones.
+ * It grows when it is full: what spills to the global queue would start out of
+ * order, and each such part of a tree would make more spill. The owner copies
+ * the slots; the old ones are not written again, so a thief that still reads
+ * there finds the same goroutine, or has lost the race for it anyway. The old
+ * slots are not freed: all of them together are smaller than the new ones.
  */
 #ifndef DEQUE_H
 #define DEQUE_H
@@ -42,15 +43,15 @@ struct deque_buf {
 };
 
 struct deque {
-	/* any thread, atomic: thieves, and the owner for the last one */
+	/* any thread, atomic: thieves, and for the last goroutine the owner */
 	a32 top cache_aligned;
 	/* owner writes, any thread reads */
 	a32 bottom cache_aligned;
-	APTR(struct deque_buf) more;	/* NULL: the first ones */
+	APTR(struct deque_buf) more;	/* the slots; NULL: first */
 	deque_slot first[DEQUE_FIRST] cache_aligned;
 };
 
-/* The slot of number i. */
+/* The slot with number i. */
 static inline deque_slot *
 deque_at(struct deque *n, uint32_t i)
 {
@@ -62,7 +63,7 @@ deque_at(struct deque *n, uint32_t i)
 	return &e->slot[i & (e->size - 1)];
 }
 
-/* Owner only: how many fit in. */
+/* Owner only: the capacity. */
 static inline uint32_t
 deque_size(const struct deque *n)
 {
@@ -71,10 +72,10 @@ deque_size(const struct deque *n)
 	return e ? e->size : DEQUE_FIRST;
 }
 
-/* Owner only. Twice the slots. False if memory is refused. */
+/* Owner only. Doubles the capacity. False if there is no memory. */
 bool deque_grow(struct deque *n);
 
-/* Owner, or a guess by others. (An owner that pops may be one below top.) */
+/* Owner; for others an estimate. (During a pop bottom may be below top.) */
 static inline uint32_t
 deque_len(const struct deque *n)
 {
@@ -137,7 +138,7 @@ deque_pop(struct deque *n)
 	return gp;
 }
 
-/* Any thread. The oldest, or NULL: it is empty, or somebody was faster. */
+/* Any thread. The oldest; NULL if it is empty, or if the race was lost. */
 static inline struct g *
 deque_steal(struct deque *n)
 {

@@ -2,9 +2,9 @@
 /*
  * Goroutine records: allocation and reuse, and the words for their states.
  *
- * A dead record goes to the cache of the P it died on; when that has two full
- * batches one goes to the common list, so that records flow back to a P that
- * only spawns from one that only runs.
+ * A dead record goes to the cache of the P on which its goroutine ended; when
+ * that has two full batches one goes to the common list, so that records flow
+ * from a P that only runs goroutines to one that only spawns them.
  */
 #include "g.h"
 
@@ -31,12 +31,12 @@ enum {
 static struct slab slab = SLAB_INIT(struct g);
 static a64 next_id = { 1 };
 
-/* Dead records of nobody, and a cache for threads without a P. */
+/* Dead records in no P's cache, and a cache for threads without a P. */
 static struct {
 	struct lock lock;
 	/* under lock */
 	struct g *batches;	/* full ones, by next_batch */
-	struct g *odd;		/* what is left of caches that were drained */
+	struct g *odd;		/* single ones, of caches that were drained */
 	struct gcache any;
 } common = { .lock = LOCK_INIT(RANK_GFREE) };
 
@@ -91,7 +91,7 @@ take(struct gcache *c)
 	}
 	c->n_dead--;
 	gp = pop(&c->dead);
-	/* The next one may have died on another core: have it sent. */
+	/* The next one may be in another core's cache. */
 	__builtin_prefetch(c->dead, 1);
 	return gp;
 }
@@ -148,7 +148,7 @@ give_batch(struct g *batch)
 	common.batches = batch;
 }
 
-/* A full batch is the new reserve; the old one goes to all. */
+/* A full batch is the new reserve; the old one goes to the common list. */
 static cold void
 spill(struct gcache *c)
 {
@@ -172,7 +172,7 @@ g_free(struct gcache *c, struct g *gp)
 		spill(c);
 }
 
-/* Records never touched are drained too: they are dead ones like others. */
+/* Records never touched are drained too, as dead ones. */
 void
 g_drain(struct gcache *c)
 {

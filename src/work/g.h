@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The goroutine record and its states; lists of goroutines; dead ones kept
+ * The goroutine record and its states; lists of goroutines; dead records kept
  * for reuse.
  *
- * A record is 256 bytes and never given back, so a late reader of a G sees an
+ * A record has 256 bytes and is never freed, so a late reader of a G sees an
  * old or a new goroutine, never foreign memory. A goroutine has no stack until
- * it first runs: a million that wait to start cost only records.
+ * it first runs: a million newborns cost only their records.
  */
 #ifndef G_H
 #define G_H
@@ -26,38 +26,38 @@ struct weft_site;
  *	DEAD --------> RUNNABLE <----------------------> RUNNING
  *	 ^                ^         yield, by the           |  |
  *	 |                |         context that follows    |  |
- *	 |                | ready, by whoever wakes it      |  | park, by the
+ *	 |                | ready, by the waker             |  | park, by the
  *	 |                +----------- WAITING <------------+  | goroutine
  *	 |                                                     | itself
  *	 +-----------------------------------------------------+
  *	                  exit, by the context that follows
  *
- * RUNNING <-> CALL by the goroutine itself, around a call that may block: it
- * goes on running, but uses nothing of the runtime.
+ * RUNNING <-> CALL by the goroutine itself, around a blocking call: it
+ * continues to run, but uses nothing of the runtime.
  *
  * A goroutine becomes WAITING on its own stack, before the lock of what it
- * waits for is released: who finds it in a queue finds it WAITING. It is not
- * off its stack then; that lock is released only by the context that follows,
- * so nobody can resume it too early.
+ * waits for is released: a waker that finds it in a queue finds it WAITING. It
+ * still uses its stack then; that lock is released only by the context that
+ * follows, so no other thread can resume it too early.
  */
 enum gstate {
 	G_DEAD,			/* no goroutine: a fresh or a free record */
 	G_RUNNABLE,		/* on exactly one queue, or in a runnext */
 	G_RUNNING,		/* some M's curg; that M may have lost its P */
-	G_CALL,			/* the same, in an announced call */
+	G_CALL,			/* the same, in a blocking call */
 	G_WAITING		/* parked; on no run queue */
 };
 
-/* Why who wants to run a goroutine must look twice: bits of g->hold. */
+/* Bits of g->hold, which an M has to check before it runs a goroutine. */
 enum {
 	HOLD_PIN = 1,		/* it runs on one M only: see pin.c */
 	HOLD_SEEN = 2,		/* the monitor saw it wait: see scavenge.c */
-	HOLD_SCAVENGED = 4,	/* ... and has given back its cold pages */
-	HOLD_CLAIM = 8,		/* ... and is at its stack right now */
+	HOLD_SCAVENGED = 4,	/* ... and has scavenged its stack */
+	HOLD_CLAIM = 8,		/* ... and is scavenging it right now */
 	HOLD_PAUSED = 16	/* for dumps: it is paused, see pause.c */
 };
 
-/* What a WAITING goroutine waits for. One table, in g.c, has the words. */
+/* What a WAITING goroutine waits for. The words are in a table in g.c. */
 enum wait_reason {
 	WAIT_NONE,
 	WAIT_WAITGROUP,
@@ -66,7 +66,7 @@ enum wait_reason {
 	WAIT_SEND,
 	WAIT_RECV,
 	WAIT_SELECT,
-	WAIT_NIL,		/* for ever: a NULL channel, no cases */
+	WAIT_NIL,		/* forever: a NULL channel, no cases */
 	WAIT_MUTEX,
 	WAIT_RWMUTEX_READ,
 	WAIT_RWMUTEX_WRITE,
@@ -98,12 +98,12 @@ struct g {
 	/* any thread, atomic: HOLD_ bits */
 	a8 hold;
 	/* itself only, and the handler of the preemption signal on its M */
-	uint8_t pins;		/* calls of weft_pin */
-	uint8_t regions;	/* calls of weft_preempt_off */
+	uint8_t pins;		/* depth of weft_pin */
+	uint8_t regions;	/* depth of weft_preempt_off */
 	/* constant while the goroutine lives */
 	uint8_t captured;	/* enum capture: how to call fn */
 	uint8_t stack_class;
-	bool main : 1;		/* ending it by return ends the program */
+	bool main : 1;		/* its return ends the runtime */
 	bool fenv : 1;		/* has its own floating-point control */
 	abool named;		/* name is valid; read by dumps */
 	a64 id;			/* read by dumps */
@@ -113,7 +113,7 @@ struct g {
 	/* the M that runs it; read by dumps */
 	APTR(struct stack) stack;	/* NULL until it first runs */
 
-	/* constant; NONE: fn's argument, and what it may point to */
+	/* constant; CAPTURE_NONE: fn's argument, and what it may point to */
 	uint64_t args[ARG_WORDS];
 
 	/* itself only */
@@ -124,21 +124,21 @@ struct g {
 		struct g *next_batch;
 	};
 
-	/* the M that runs it, or who resumes it */
+	/* the M that runs it, or that resumes it */
 	struct frame frame;
 	a64 name[G_NAME_WORDS];	/* a string; read by dumps */
 
 	/* itself only */
 	a8 reason;		/* enum wait_reason; read by dumps */
 	/* ... read by the monitor: see preempt/place.c */
-	a8 place;		/* where it last returned to, a key */
-	abool waited;		/* ... and has waited before that */
+	a8 place;		/* a key of where it last returned to */
+	abool waited;		/* ... after it had waited */
 	bool canary;		/* its stack has no faulting guard */
-	uint8_t forks;		/* fork() that it is in; see fork.c */
+	uint8_t forks;		/* calls of fork() it is in; see fork.c */
 	struct san san;
 } cache_aligned;
 
-/* A dump reads records that others change: all of it atomic, none ordered. */
+/* A dump reads records that others write: all accesses atomic, none ordered. */
 static inline int64_t
 g_id(const struct g *gp)
 {
@@ -164,11 +164,11 @@ g_name(const struct g *gp)
 	return a_load_relaxed(&gp->named) ? (const char *)gp->name : "";
 }
 
-/* Its spawner only: at most 23 bytes are kept. Any thread: a copy. */
+/* By its spawner only: keeps at most 23 bytes. By any thread: a copy. */
 void g_set_name(struct g *gp, const char *name);
 void g_copy_name(const struct g *gp, char out[G_NAME_BYTES]);
 
-/* The one place that changes a state; dies if it was not `from`. */
+/* The one place that changes a state; fatal if it was not `from`. */
 static inline void g_set(struct g *gp, enum gstate from, enum gstate to);
 noreturn cold void g_bad_state(struct g *gp, enum gstate from, enum gstate to);
 
@@ -176,8 +176,8 @@ static inline void
 g_set(struct g *gp, enum gstate from, enum gstate to)
 {
 	/*
-	 * Relaxed: there is one writer at a time, and whoever becomes the
-	 * next one got the goroutine through a queue or a lock.
+	 * Relaxed: there is one writer at a time, and the next writer got the
+	 * goroutine through a queue or a lock.
 	 */
 	if (unlikely(a_load_relaxed(&gp->state) != from))
 		g_bad_state(gp, from, to);
@@ -240,9 +240,9 @@ glist_move(struct glist *to, struct glist *from)
 /* ---- dead goroutines ---- */
 
 /*
- * What a P keeps at hand: dead records, hottest first, and a full batch of
- * them in reserve; a run of records that were never touched; a run of unused
- * ids. Owner of the P only.
+ * What a P caches: dead records, hottest first, and a full batch of them in
+ * reserve; a run of records that were never touched; a run of unused ids.
+ * Owner of the P only.
  *
  * Records move between Ps in batches of G_BATCH, as a whole: walking a list
  * would fetch every record from the core it died on just to read its link.
@@ -253,23 +253,23 @@ struct gcache {
 	struct g *dead;
 	uint32_t n_dead;	/* at most G_BATCH */
 	uint32_t n_fresh;
-	struct g *reserve;	/* NULL, or G_BATCH of them */
+	struct g *reserve;	/* NULL, or a list of G_BATCH */
 	struct g *fresh;
 	int64_t id, id_end;
 };
 
-/* A DEAD record with a new id, or NULL if the kernel refuses memory. */
+/* A DEAD record with a new id, or NULL if there is no memory. */
 struct g *g_alloc(struct gcache *c);
-/* Takes back a record whose goroutine is DEAD. */
+/* Frees the record of a goroutine that is DEAD. */
 void g_free(struct gcache *c, struct g *gp);
-/* Moves all of a cache to where other Ps find it. */
+/* Moves all of a cache to the common lists. */
 void g_drain(struct gcache *c);
 
 /* The same for a thread without a P. */
 struct g *g_alloc_any(void);
 void g_free_any(struct g *gp);
 
-/* One after the other, as slab_next. */
+/* Iterates over the records, as slab_next. */
 struct slab_place;
 struct g *g_next(struct slab_place *at);
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Run queues. The protocol is in runq.h; each operation says which other one
- * its order pairs with.
+ * Run queues. The protocol is in runq.h.
  */
 #include "runq.h"
-
 
 void
 runq_halve(struct runq *q, struct glist *out)
@@ -35,7 +33,7 @@ runq_drain(struct runq *q, struct glist *out)
 	struct g *gp;
 
 	runq_drain_woken(q, out);
-	/* Oldest first: in the global queue the others would pass it by. */
+	/* Oldest first: in the global queue newer ones would overtake it. */
 	while (deque_len(&q->deque) > 0)
 		if ((gp = deque_steal(&q->deque)))
 			glist_push(out, gp);
@@ -57,16 +55,19 @@ runq_halve_deque(struct runq *q, struct glist *out)
 
 /*
  * Copies half of the victim's ring to slots from `tail` on of mine, and then
- * claims it. If another consumer was faster the copy is garbage that nobody
- * sees, since my tail has not moved, and we look again.
+ * takes it by moving head. If another consumer was faster the copy is garbage,
+ * which is invisible to others, since my tail has not moved; then it retries.
  */
 static uint32_t
 steal_half(struct runq *mine, struct runq *victim, uint32_t tail)
 {
 	for (;;) {
-		/* head first: n can then only be too large, not negative */
-		uint32_t h = a_load_acq(&victim->head);	/* pairs with get */
-		uint32_t t = a_load_acq(&victim->tail);	/* pairs with put */
+		/*
+		 * pair with runq_get and runq_put. head first: n can then only
+		 * be too large, not negative
+		 */
+		uint32_t h = a_load_acq(&victim->head);
+		uint32_t t = a_load_acq(&victim->tail);
 		uint32_t n = t - h;
 
 		n -= n / 2;
@@ -94,19 +95,19 @@ runq_steal(struct runq *mine, struct runq *victim, uint32_t *n)
 	uint32_t tail = a_load_relaxed(&mine->tail);
 	struct g *gp;
 
-	/* pairs with steal_half of others: they are done with slots we reuse */
+	/* pairs with steal_half of others, which have read slots we reuse */
 	must(tail - a_load_acq(&mine->head) <= RUNQ_HALF);
 	*n = steal_half(mine, victim, tail);
 	if (*n == 0)
 		return NULL;
 	gp = a_load_relaxed(&mine->ring[(tail + *n - 1) % RUNQ_SIZE]);
-	/* pairs with runq_steal of the next thief */
+	/* pairs with steal_half of the next thief */
 	if (*n > 1)
 		a_store_rel(&mine->tail, tail + *n - 1);
 	return gp;
 }
 
-/* One at a time: the owner may pop any but the one at the top. */
+/* One at a time: the owner may pop any but the oldest meanwhile. */
 struct g *
 runq_steal_deque(struct runq *mine, struct runq *victim, uint32_t *n)
 {
@@ -152,10 +153,10 @@ runq_taken(struct runq *q, uint32_t tail)
 }
 
 /*
- * The owner may displace runnext into the ring while we look: ring seen empty
- * before, runnext seen empty after a take of the new one, and the displaced
- * one missed. So tail is read again: if no put happened in between, the ring
- * was empty when runnext was.
+ * The owner may move runnext to the ring between our loads: the ring is seen
+ * empty before that, runnext is seen empty after its new value was taken, and
+ * the one that was moved is missed. So tail is read again: if nothing was put
+ * in between, the ring was empty when runnext was.
  */
 bool
 runq_empty(struct runq *q)
@@ -175,7 +176,7 @@ runq_empty(struct runq *q)
 
 /* ---- the global queue ---- */
 
-/* After a change. */
+/* Publishes the lengths after a change. sched.lock held, as in all below. */
 static void
 globq_count(struct globq *q)
 {
@@ -207,7 +208,7 @@ globq_put_one(struct globq *q, struct g *gp)
 
 /* The first that is not urgent. */
 static struct g *
-pop_usual(struct globq *q)
+pop_normal(struct globq *q)
 {
 	struct g *gp = glist_pop(&q->list);
 
@@ -271,7 +272,7 @@ globq_get(struct globq *q)
 	struct g *gp = glist_pop(&q->urgent_list);
 
 	if (!gp)
-		gp = pop_usual(q);
+		gp = pop_normal(q);
 	globq_count(q);
 	return gp;
 }
@@ -286,13 +287,13 @@ globq_get_batch(struct globq *q, struct runq *mine, uint32_t procs,
 	check(runq_len(mine) + more <= RUNQ_SIZE);
 	if (urgent && q->urgent_list.n)
 		return globq_get(q);
-	first = pop_usual(q);
+	first = pop_normal(q);
 	if (n > more)
 		n = more;
-	/* One that is bound to an M would only pass through the ring. */
+	/* One that is bound to an M is never in a ring: models/pause.pml. */
 	while (n-- > 0 && (gp = q->list.head) &&
 	    !(a_load_relaxed(&gp->hold) & HOLD_PIN))
-		must(runq_put_quiet(mine, pop_usual(q)));
+		must(runq_put_quiet(mine, pop_normal(q)));
 	globq_count(q);
 	return first;
 }

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where runnable goroutines wait: a ring, one slot and a deque a P, and the
- * global queue.
+ * Run queues: a ring, the slot runnext and a deque for each P, and the global
+ * queue.
  *
  * The ring has one producer, its owner, and many consumers: the owner and
  * thieves. `tail` counts goroutines ever put, by the owner; `head` counts
  * those ever taken, by compare-and-swap. The ring holds tail - head of them.
- * A slot is written only while it is outside of head..tail, and whoever moved
- * head past a slot has read it before, so a goroutine is taken exactly once.
+ * A slot is written only while it is outside of head..tail, and a consumer
+ * reads a slot before it moves head past it, so a goroutine is taken exactly
+ * once.
  *
- * `runnext` is the goroutine to run next: the one woken last, whose data is
- * hot. The owner exchanges it, a thief may take it as a last resort. Those
- * that never ran are in the deque, see there.
+ * `runnext` is the goroutine to run next: the one readied last, whose data is
+ * hot. The owner exchanges it, a thief may take it as a last resort. Newborns
+ * are in the deque, see deque.h.
  *
  * Rejected: plain stores instead of locked instructions while there is only
- * one P. Tried: no difference to a yield.
+ * one P. Measured: it makes no difference to a yield.
  */
 #ifndef RUNQ_H
 #define RUNQ_H
@@ -67,8 +68,8 @@ runq_fill(struct runq *q, struct g *gp, uint32_t tail)
 }
 
 /*
- * Owner only. False if the ring is full. A full barrier: what is loaded after
- * it was not loaded before (see the wake protocol in sched/idle.c).
+ * Owner only. False if the ring is full. A full barrier: no later load is
+ * executed before it (see the wake protocol in sched/idle.c).
  */
 static inline bool
 runq_put(struct runq *q, struct g *gp)
@@ -85,7 +86,8 @@ runq_put(struct runq *q, struct g *gp)
 	return true;
 }
 
-/* The same for goroutines that others see elsewhere until after the put. */
+/* No full barrier: for goroutines that others see in the global queue until
+ * globq_count, after the put. */
 static inline bool
 runq_put_quiet(struct runq *q, struct g *gp)
 {
@@ -109,23 +111,26 @@ runq_swap_next(struct runq *q, struct g *gp)
 }
 
 /*
- * Owner only. Takes runnext; NULL if there is none. Only the owner puts one
- * in, so it is there or a thief took it; a load saves the exchange if not.
+ * Owner only. Takes runnext; NULL if there is none. Only the owner sets it, so
+ * what it loads is still there or a thief took it; if there is none the load
+ * saves the compare-and-swap.
  */
 static inline struct g *
 runq_take_next(struct runq *q)
 {
 	struct g *gp = a_load_relaxed(&q->next);
 
-	if (gp && !a_cas_acq(&q->next, gp, NULL)) /* pairs with steal_next */
+	/* pairs with runq_swap_next */
+	if (gp && !a_cas_acq(&q->next, gp, NULL))
 		gp = NULL;
 	return gp;
 }
 
 /*
- * A long ring is full of goroutines that have waited long: has the records of
- * those that come soon, and then the ends of their stacks, sent for. (A hint:
- * a slot may be taken meanwhile, but records are never given back.)
+ * The goroutines in a long ring have waited long and are cold: prefetches the
+ * record of one that runs soon, and the end of the stack of one that runs
+ * sooner. (A hint: a slot may be taken meanwhile, but records are never
+ * freed.)
  */
 static inline void
 runq_fetch(struct runq *q, uint32_t head)
@@ -138,7 +143,7 @@ runq_fetch(struct runq *q, uint32_t head)
 	frame_fetch(&soon->frame);
 }
 
-/* Owner only. Takes the ring's oldest; NULL if there is none. */
+/* Owner only. Takes the oldest of the ring; NULL if there is none. */
 static inline struct g *
 runq_get(struct runq *q)
 {
@@ -185,62 +190,63 @@ runq_peek_next(struct runq *q)
 	return a_load_relaxed(&q->next);
 }
 
-/* Length of the ring. Owner, or a guess by others. */
+/* Length of the ring. Owner; for others an estimate. */
 uint32_t runq_len(struct runq *q);
-/* How many were ever put; have so many been taken? Guesses by others. */
+/* How many were ever put; have so many been taken? Estimates. */
 uint32_t runq_tail(struct runq *q);
 bool runq_taken(struct runq *q, uint32_t tail);
 /* Any thread: true if there was a moment during the call at which ring and
- * runnext were both empty, and one at which the deque was. */
+ * runnext were both empty, and one at which the deque was empty. */
 bool runq_empty(struct runq *q);
 
 /* ---- the global queue: under the scheduler's lock ---- */
 
 /*
- * Two lists, each first in, first out. Urgent goroutines come before the
- * others, for takers that do not leave them out.
+ * Two FIFO lists. Urgent goroutines come before the others, unless the caller
+ * does not want them.
  */
 struct globq {
 	/* under sched.lock */
 	struct glist list;
-	struct glist urgent_list;	/* urgent */
+	struct glist urgent_list;
 	/* any thread, atomic; written under sched.lock */
 	a32 n;			/* the length of both */
-	a32 urgent;		/* ... and of the urgent one */
-	a32 n_taken;		/* how many that were not urgent it gave out */
+	a32 urgent;		/* ... and of urgent_list */
+	a32 n_taken;		/* how many were ever taken from list */
 };
 
 void globq_put(struct globq *q, struct glist *l);
-/* They are urgent. */
+/* The same for urgent ones. */
 void globq_put_urgent(struct globq *q, struct glist *l);
 void globq_put_one(struct globq *q, struct g *gp);
 struct g *globq_get(struct globq *q);
-/* The one that globq_get would give out. */
+/* The one that globq_get would return. */
 struct g *globq_peek(const struct globq *q);
-/* The first for which fn says true, or NULL. And takes that one. */
+/* The first for which fn is true, or NULL; it stays in the queue. */
 struct g *globq_find(const struct globq *q, bool (*fn)(struct g *gp));
 void globq_remove(struct globq *q, struct g *gp);
 /*
- * One to run, and the rest of a fair share (length/procs + 1 in all), at most
- * `more`, into the caller's own ring, which has room. Of urgent ones only one:
- * in the ring they would wait behind others; and none unless `urgent`. The
- * share ends at one that is bound to an M. NULL if there is none.
+ * Returns one to run and moves the rest of a fair share (length/procs + 1 in
+ * all), at most `more`, to the caller's own ring, which has room. If `urgent`,
+ * and there are urgent ones, returns the first of these and moves none: in the
+ * ring they would wait behind others. The share ends before one that is bound
+ * to an M. NULL if there is none.
  */
 struct g *globq_get_batch(struct globq *q, struct runq *mine, uint32_t procs,
     uint32_t more, bool urgent);
 
-/* Is there an urgent one? A guess unless under the lock. */
+/* Is there an urgent one? An estimate unless under the lock. */
 static inline bool
 globq_urgent(struct globq *q)
 {
 	return a_load_relaxed(&q->urgent) > 0;
 }
 
-/* Any thread, a guess unless ordered otherwise. sc: pairs with idle.c */
+/* Any thread; an estimate unless ordered otherwise. */
 static inline uint32_t
 globq_len(struct globq *q)
 {
-	return a_load_sc(&q->n);
+	return a_load_sc(&q->n);	/* sc: pairs with globq_count */
 }
 
 #endif

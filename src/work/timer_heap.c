@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A heap of timers: four children a node, ordered by time. The places hold
- * the time beside the pointer, so that sifting reads no timer; it writes each
- * one it moves, to tell it its place.
+ * A heap of timers: four children a node, ordered by time. A slot has the time
+ * beside the pointer, so that sifting reads no timer; it writes the slot
+ * number to each timer that it moves.
  *
- * A stopped timer leaves its place empty, with its time, so nothing else
- * moves. Empty places go when they come to the top or to the end, or when
- * they are more than a quarter: then all are thrown out at once, which costs
- * each stop a constant.
+ * A stopped timer leaves its slot empty, with its time, so nothing else moves.
+ * Empty slots are removed when they come to the top or to the end, or all at
+ * once when they are more than a quarter, which costs each stop an amortised
+ * constant.
  *
- * Rejected: taking a stopped timer's place out at once (a sift for each stop);
- * a flag in the timer and leaving it in the heap (then its memory could not be
+ * Rejected: removing a stopped timer's slot at once (a sift for each stop); a
+ * flag in the timer and leaving it in the heap (then its memory could not be
  * reused until its time had come); a wheel (cheaper to set, but needs ticks or
  * a search to know when the next one is due).
  */
@@ -24,7 +24,7 @@
 
 enum {
 	CHILDREN = 4,
-	SKIP = CHILDREN - 1,	/* places left out: see struct timer_heap */
+	SKIP = CHILDREN - 1,	/* unused, to align: see struct timer_heap */
 	SLOTS_MIN = PAGE / sizeof(struct timer_slot) - SKIP,
 	EMPTY_MIN = 32,
 	RUN_BATCH = 128
@@ -32,7 +32,7 @@ enum {
 
 /* ---- the heap: lock held ---- */
 
-/* The timer of a place; NULL if it is a goroutine's, or empty. */
+/* The timer of a slot; NULL if it is a goroutine's, or empty. */
 static struct timer *
 timer_of(struct timer_slot p)
 {
@@ -108,7 +108,7 @@ timer_heap_valid(struct timer_heap *h)
 	return empty == h->n_empty && (h->n == 0 || h->slots[h->n - 1].who);
 }
 
-/* Moves the places to memory for cap of them. False if it is refused. */
+/* Moves the slots to memory for cap of them. False if there is none. */
 static bool
 resize(struct timer_heap *h, uint32_t cap)
 {
@@ -126,7 +126,7 @@ resize(struct timer_heap *h, uint32_t cap)
 	return true;
 }
 
-/* No empty places at the end. */
+/* Removes empty slots at the end. */
 static void
 trim(struct timer_heap *h)
 {
@@ -136,7 +136,8 @@ trim(struct timer_heap *h)
 	}
 }
 
-/* The same after something left; and memory for a few times what is there. */
+/* The same after slots became free; and gives memory back, if most of it is
+ * unused. */
 static void
 shrink(struct timer_heap *h)
 {
@@ -145,7 +146,7 @@ shrink(struct timer_heap *h)
 		resize(h, h->cap / 4 < SLOTS_MIN ? SLOTS_MIN : h->cap / 4);
 }
 
-/* The top place leaves. */
+/* Removes the top slot. */
 static void
 drop_top(struct timer_heap *h)
 {
@@ -158,7 +159,7 @@ drop_top(struct timer_heap *h)
 	shrink(h);
 }
 
-/* Throws out all empty places. */
+/* Removes all empty slots. */
 static cold void
 compact(struct timer_heap *h)
 {
@@ -176,8 +177,8 @@ compact(struct timer_heap *h)
 }
 
 /*
- * Tells everybody when to look next. True if that became earlier. A later
- * time needs no care: who looks too early looks again.
+ * Publishes when to run the heap next. True if that became earlier. A later
+ * time needs no order: a thread that comes too early only has to come again.
  */
 static bool
 publish(struct timer_heap *h)
@@ -186,8 +187,9 @@ publish(struct timer_heap *h)
 	int64_t old = (int64_t)a_load_relaxed(&h->first);
 
 	/*
-	 * sc: pairs with expire_watch: who sets a timer looks next whether
-	 * somebody waits for it, while who goes to wait looks for timers
+	 * sc: pairs with expire_watch: a thread that arms a timer then looks
+	 * whether there is a watcher, while one that becomes the watcher then
+	 * looks for timers
 	 */
 	if (first < old)
 		a_store_sc(&h->first, (uint64_t)first);
@@ -196,7 +198,7 @@ publish(struct timer_heap *h)
 	return first < old;
 }
 
-/* Makes room for n more. False if memory is refused. */
+/* Makes room for n more. False if there is no memory. */
 static bool
 reserve(struct timer_heap *h, uint32_t n)
 {
@@ -218,7 +220,7 @@ static void
 insert(struct timer_heap *h, int64_t when, uintptr_t who)
 {
 	sift_up(h, h->n++, (struct timer_slot){ when, who });
-	trim(h);		/* an empty place may have moved to the end */
+	trim(h);		/* an empty slot may have moved to the end */
 }
 
 static void
@@ -231,7 +233,7 @@ vacate(struct timer_heap *h, struct timer *t)
 		compact(h);
 }
 
-/* ---- for all ---- */
+/* ---- any thread: takes the lock ---- */
 
 int
 timer_heap_add(struct timer_heap *h, struct timer *t, int64_t when)
@@ -275,7 +277,7 @@ timer_stop(struct timer *t)
 		lock_take(&h->lock);
 		if (a_load_relaxed(&t->heap) == h) {
 			vacate(h, t);
-			/* pairs with itself: who sees it idle may arm it */
+			/* pairs with itself: if it is IDLE it may be armed */
 			a_store_rel(&t->heap, NULL);
 			publish(h);
 			check_slow(h->n > 64 || timer_heap_valid(h));
@@ -288,18 +290,18 @@ timer_stop(struct timer *t)
 }
 
 int
-timer_heap_set(struct timer_heap *mine, struct timer *t, int64_t when, int64_t period,
-    bool *was)
+timer_heap_set(struct timer_heap *mine, struct timer *t, int64_t when,
+    int64_t period, bool *was)
 {
 	struct timer_heap *h, *to;
 	int earlier = -ENOMEM;
 
 	for (;;) {
-		/* pairs with whoever armed or stopped it last */
+		/* pairs with the add, stop, run or move that wrote it last */
 		h = a_load_acq(&t->heap);
 		to = h ? h : mine;
 		lock_take(&to->lock);
-		/* pairs with the same of another: one of us has it */
+		/* pairs with the same of another thread: one of us gets it */
 		if (h ? a_load_relaxed(&t->heap) == h :
 		    a_cas_acqrel(&t->heap, NULL, mine))
 			break;
@@ -320,7 +322,7 @@ timer_heap_set(struct timer_heap *mine, struct timer *t, int64_t when, int64_t p
 	return earlier;
 }
 
-/* One that is late leaves out what it missed and keeps its phase. */
+/* A ticker that is late skips the ticks it missed and keeps its phase. */
 static int64_t
 next_tick(int64_t due, int64_t period, int64_t now)
 {
@@ -333,11 +335,12 @@ next_tick(int64_t due, int64_t period, int64_t now)
 }
 
 /*
- * The timer, which was due, stays in this heap's name until its fn has
- * returned, so that who stops it meanwhile waits for the lock.
+ * t->heap of the timer, which was due, stays this heap until its fn has
+ * returned, so that a timer_stop meanwhile waits for the lock.
  */
 static void
-fire(struct timer_heap *h, struct timer_slot p, int64_t now, struct glist *woken)
+fire(struct timer_heap *h, struct timer_slot p, int64_t now,
+    struct glist *woken)
 {
 	struct timer *t = timer_of(p);
 
@@ -391,8 +394,8 @@ timer_heap_move(struct timer_heap *from, struct timer_heap *to)
 	lock_take(&low->lock);
 	lock_take_peer(&high->lock);
 	if (!reserve(to, from->n))
-		fatal("out of memory: no room for %u timers of a processor "
-		    "that is gone", from->n);
+		fatal("out of memory: no room for %u timers of a removed P",
+		    from->n);
 	for (uint32_t i = 0; i < from->n; i++) {
 		struct timer_slot p = from->slots[i];
 		struct timer *t = timer_of(p);

@@ -19,7 +19,7 @@
 	.size	\name, . - \name
 	.endm
 
-/* Where to put them: struct self says. Only x16 and x17 are free. */
+/* The destination is in struct self. Only x16 and x17 are free. */
 	.macro	load_args_pointer
 	mrs	x17, tpidr_el0
 	adrp	x16, :gottprel:self_tls

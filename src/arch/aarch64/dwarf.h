@@ -18,11 +18,11 @@ enum {
 	DWARF_SIGNS_RA = 1	/* tables may say that x30 is signed */
 };
 
-/* x19 to x29: what a function leaves as it found it. */
+/* x19 to x29: what a function has to preserve. */
 #define DWARF_PRESERVED 0x3ff80000u
 
 /*
- * Takes the signature off a return address. The instruction is a hint, which
+ * Strips the signature from a return address. The instruction is a hint, which
  * does nothing on processors that do not sign.
  */
 static inline uintptr_t

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Single instructions without a name in C. */
+/* Single instructions that C cannot express. */
 #ifndef INSN_H
 #define INSN_H
 
 #include <stdint.h>
 
-/* Tell the core that we are waiting for another one. */
+/* Tells the core that this is a spin-wait loop. */
 static inline void
 cpu_relax(void)
 {
 	__asm__ volatile("isb" ::: "memory");
 }
 
-/* A counter that runs steadily and is cheap to read. */
+/* A counter of constant rate that is cheap to read. */
 static inline uint64_t
 cpu_cycles(void)
 {
@@ -22,7 +22,7 @@ cpu_cycles(void)
 	return n;
 }
 
-/* About so many in a few microseconds: its frequency over 2^18. */
+/* About as many as pass in a few microseconds: its frequency over 2^18. */
 static inline uint64_t
 cpu_cycles_few_us(void)
 {

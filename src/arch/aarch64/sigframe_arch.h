@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Frames of signals on aarch64; arch/sigframe.h is the contract.
+ * Signal frames on aarch64; arch/sigframe.h is the contract.
  *
- * rt_sigreturn wants the frame at the stack pointer, 16-aligned: 128 bytes of
- * siginfo, which it does not read, and the context. This ends in a row of
- * records, each with a magic number and its length, up to one of zeros. Those
- * that do not fit in 4 KiB (wide SVE) stand behind that, and the last record
- * that fits says where: an address that must be moved with the frame, and
- * must still be the one behind the zeros. So the frame is copied in one piece,
- * as far as its records reach.
+ * rt_sigreturn expects the frame at the stack pointer, 16-aligned: 128 bytes
+ * of siginfo, which it does not read, and the context. This ends in a sequence
+ * of records, each with a magic number and its length, up to one of zeros.
+ * Those that do not fit in 4 KiB (wide SVE) follow after that, and the last
+ * record that fits has their address, which must be adjusted when the frame is
+ * moved and must still be the one after the zeros. So the frame is copied in
+ * one piece, as far as its records reach.
  */
 #ifndef SIGFRAME_ARCH_H
 #define SIGFRAME_ARCH_H
@@ -24,18 +24,18 @@ enum {
 	SIGFRAME_END_BYTES = 16		/* the zeros, with what aligns them */
 };
 
-/* Two bits that the next instruction would have to agree with (BTI). */
+/* Two bits that the next instruction would have to match (BTI). */
 enum { PSTATE_BTYPE = 3 << 10 };
 
 #define INSN_SVC 0xd4000001u
 
-/* Records that came after the oldest headers we want to build with. */
+/* Records that the oldest supported headers do not have. */
 #define RECORD_POE	0x504f4530u
 #define RECORD_TPIDR2	0x54504902u
 #define RECORD_FPMR	0x46504d52u
 #define RECORD_ZA	0x54366345u
 
-/* How SVE's and ZA's begin. */
+/* How the records of SVE and ZA begin. */
 struct record_vector {
 	struct _aarch64_ctx head;
 	uint16_t vl, flags;		/* flags: of SVE only */
@@ -56,7 +56,7 @@ sigframe_sp(const ucontext_t *uc)
 	return uc->uc_mcontext.sp;
 }
 
-/* Looks at code only in the page of the pc, which has just been executed. */
+/* Reads code only in the page of the pc, which has just been executed. */
 static inline bool
 sigframe_cut_short(const ucontext_t *uc)
 {
@@ -72,7 +72,7 @@ record_first(const ucontext_t *uc)
 	return (struct _aarch64_ctx *)(void *)uc->uc_mcontext.__reserved;
 }
 
-/* The last is the one with magic 0. Goes on in the extra space. */
+/* The last has magic 0. After EXTRA the next is in the extra space. */
 static inline struct _aarch64_ctx *
 record_next(struct _aarch64_ctx *r)
 {
@@ -93,11 +93,12 @@ record_find(const ucontext_t *uc, uint32_t magic)
 }
 
 /*
- * Known, and the same on every thread. Others, which are to come, had better
- * not be moved unseen. The matrix unit's state is not kept either: land could
- * not run in its streaming mode, nor with a part of it that a callee may
- * expect to be off. Shadow stacks (GCS) fail here too. A thread that changed
- * its vector length by prctl is beyond us: rt_sigreturn would refuse.
+ * Records that are known and mean the same on every thread. Unknown ones, of
+ * future kernels, are not moved. The matrix unit's state is not kept either:
+ * land could not run in its streaming mode, nor with a part of it that a
+ * callee may expect to be off. Shadow stacks (GCS) are refused here too. A
+ * thread that changed its vector length by prctl is not supported:
+ * rt_sigreturn would fail.
  */
 static inline bool
 record_movable(const struct _aarch64_ctx *r)
@@ -155,7 +156,7 @@ sigframe_vectors(const ucontext_t *uc)
 
 /*
  * How much room a frame gets: no less than the whole struct, used or not. The
- * kernel does not mind if the end of it is not mapped, qemu does.
+ * kernel accepts it if the end of that is not mapped, qemu does not.
  */
 static inline size_t
 sigframe_room(size_t uc_bytes)
@@ -188,7 +189,7 @@ sigframe_keep(ucontext_t *uc, void (*land)(void *kept))
 	struct fpsimd_context *fp;
 
 	memcpy(copy, uc, bytes);
-	/* found in the original: the copy's still points there */
+	/* searched in the original: the copy still has the old address */
 	extra = record_find(uc, EXTRA_MAGIC);
 	if (extra) {
 		char *moved = (char *)copy + ((char *)extra - (char *)uc);

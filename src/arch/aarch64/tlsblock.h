@@ -5,7 +5,7 @@
 
 #include "defs.h"
 
-/* It begins behind the two words that the thread pointer points to. */
+/* It begins after the two words that the thread pointer points to. */
 static inline uintptr_t
 tls_block(size_t bytes, size_t align)
 {

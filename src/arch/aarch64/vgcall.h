@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A request to valgrind, if the program runs under it: it knows it by four
- * rotations of x12, which together change nothing, before an or of x10 with
- * itself. x4 points to the request and its arguments; what x3 holds is the
- * answer, and is left alone where no valgrind reads along.
+ * A request to valgrind, if the program runs under it, which recognises it by
+ * four rotations of x12, which together change nothing, before an or of x10
+ * with itself. x4 points to the request and its arguments; the answer is in
+ * x3, which is unchanged if the program does not run under valgrind.
  */
 #ifndef VGCALL_H
 #define VGCALL_H

@@ -24,7 +24,7 @@
 	.size	\name, . - \name
 	.endm
 
-/* Where to put them: struct self says. Only rax, r10 and r11 are free. */
+/* The destination is in struct self. Only rax, r10 and r11 are free. */
 	.macro	load_args_pointer
 	movq	self_tls@gottpoff(%rip), %r11
 	movq	%fs:8(%r11), %r11
@@ -41,7 +41,7 @@
 	movq	%rcx, 24(%r11)
 	movq	%r8, 32(%r11)
 	movq	%r9, 40(%r11)
-	movq	8(%rsp), %rax		/* whatever is there: readable */
+	movq	8(%rsp), %rax		/* arguments or not: it is readable */
 	movq	16(%rsp), %r10
 	movq	%rax, 48(%r11)
 	movq	%r10, 56(%r11)

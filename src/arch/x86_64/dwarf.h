@@ -18,7 +18,7 @@ enum {
 	DWARF_SIGNS_RA = 0	/* return addresses are never signed */
 };
 
-/* rbx, rbp and r12 to r15: what a function leaves as it found it. */
+/* rbx, rbp and r12 to r15: what a function has to preserve. */
 #define DWARF_PRESERVED \
 	(1u << 3 | 1u << 6 | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 15)
 

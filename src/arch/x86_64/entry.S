@@ -2,8 +2,9 @@
 /*
  * Where a new goroutine begins: frame_switch has set rsp to a 16-aligned top
  * of stack, rbp to 0 and left the frame in rsi. The unwinder is told that
- * there is no caller. What goroutine_main saves of its caller is cleared: else
- * it would keep, for good, what the last one had of its thread (preempt.c).
+ * there is no caller. The registers that goroutine_main saves are cleared:
+ * else its frame would hold, until it ends, what they had of the previous
+ * goroutine, maybe pointers to its thread (preempt.c, point 5).
  */
 	.text
 	.globl	frame_entry

@@ -12,7 +12,7 @@ enum {
 	MXCSR_CONTROL = 0xffc0
 };
 
-/* Registers that exist for the compiler only in builds for wider vectors. */
+/* Registers that the compiler knows only in builds for wider vectors. */
 #ifdef __AVX512F__
 #define FRAME_CLOBBERS_WIDE						\
 	, "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which relocations have to do with thread-local variables; elf/audit.c. */
+/* Which relocations refer to thread-local variables; for elf/audit.c. */
 #ifndef RELOC_H
 #define RELOC_H
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Frames of signals on x86-64; arch/sigframe.h is the contract.
+ * Signal frames on x86-64; arch/sigframe.h is the contract.
  *
- * rt_sigreturn finds the context at the stack pointer. It reads that as far as
- * 8 bytes of signal mask, and what fpregs points to: 512 bytes, or as many as
- * the kernel has noted in their reserved end, aligned to 64. So a kept frame
- * is these two, and `kept` is the context. Where the kernel put a return
- * address and a siginfo around it there is something else, which it does not
- * read.
+ * rt_sigreturn finds the context at the stack pointer. It reads that up to and
+ * including 8 bytes of signal mask, and what fpregs points to: 512 bytes, or
+ * as many as the kernel has noted in their reserved end, aligned to 64. So a
+ * kept frame is these two, and `kept` is the context. The return address and
+ * the siginfo that the kernel puts around it are missing: it does not read
+ * them.
  */
 #ifndef SIGFRAME_ARCH_H
 #define SIGFRAME_ARCH_H
@@ -34,7 +34,7 @@ enum {
 	GREG_RCX, GREG_RSP, GREG_RIP, GREG_FLAGS
 };
 
-/* Flags a function does not expect: TF, DF, NT, RF, AC. */
+/* Flags that must be clear when a function begins: TF, DF, NT, RF, AC. */
 enum { FLAGS_STRANGE = 1 << 8 | 1 << 10 | 1 << 14 | 1 << 16 | 1 << 18 };
 
 /* Vector state a thread has only after it has used it: AMX tiles. */
@@ -56,9 +56,9 @@ sigframe_sp(const ucontext_t *uc)
 }
 
 /*
- * The instruction leaves its return address in rcx, but processors with the
- * newer way into the kernel (FRED) need not. Then we look at the two bytes
- * before the pc, if they are in its page, which has just been executed.
+ * The syscall instruction leaves its return address in rcx, but processors
+ * with the newer kernel entry (FRED) need not. Then the two bytes before the
+ * pc are examined, if they are in its page, which has just been executed.
  */
 static inline bool
 sigframe_cut_short(const ucontext_t *uc)
@@ -82,12 +82,12 @@ xstate_enabled(void)
 	return (uint64_t)high << 32 | low;
 }
 
-/* The kernel's note, or NULL: 512 bytes and no more. */
 /* The kernel's; musl's headers do not have it. */
 struct sigframe_note {
 	uint32_t magic, bytes;
 };
 
+/* The kernel's note, or NULL: then there are 512 bytes and no more. */
 static inline const struct sigframe_note *
 sigframe_note(const ucontext_t *uc)
 {
@@ -104,9 +104,9 @@ sigframe_note(const ucontext_t *uc)
  * The kernel looks for the end mark of the frame where the frames of the
  * *resuming* thread have theirs, and restores only the first 512 bytes if it
  * is not there. All threads' frames are equally long, but for tiles: a thread
- * gets room for these at its first use, if the process has asked for
- * permission. So nothing moves in a process that has it. (Left over: a frame
- * kept before the program asked. Programs ask when they begin.)
+ * gets room for these at its first use, if the process has requested
+ * permission. So no frame is movable in a process that has it. (Not covered: a
+ * frame kept before the request. Programs request it when they begin.)
  */
 static inline bool
 sigframe_movable(const ucontext_t *uc)
@@ -152,7 +152,7 @@ sigframe_context(void *kept)
 	return kept;
 }
 
-/* Without a valid register the x87 state is as after a call. */
+/* With no register valid the x87 state is as a called function expects it. */
 static inline void
 sigframe_reset_fp(fpregset_t fp)
 {

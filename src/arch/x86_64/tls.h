@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Address of the thread's one thread-local object, asked anew each time.
+ * Address of the thread's one thread-local object, computed each time.
  *
- * A goroutine may go on on another thread after any switch, and compilers keep
+ * A goroutine may be on another thread after any switch, and compilers keep
  * the address of a thread-local in a register (gcc reuses it, clang even
  * deletes a second call of a noinline getter). An asm volatile is neither
  * moved nor merged. The initial-exec form serves both the static and the

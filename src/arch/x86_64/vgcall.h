@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A request to valgrind, if the program runs under it: it knows it by four
- * rotations of rdi, which together change nothing, before an exchange of rbx
- * with itself. rax points to the request and its arguments; what rdx holds is
- * the answer, and is left alone where no valgrind reads along.
+ * A request to valgrind, if the program runs under it, which recognises it by
+ * four rotations of rdi, which together change nothing, before an exchange of
+ * rbx with itself. rax points to the request and its arguments; the answer is
+ * in rdx, which is unchanged if the program does not run under valgrind.
  */
 #ifndef VGCALL_H
 #define VGCALL_H
