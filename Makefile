@@ -197,9 +197,11 @@ $(B)/weft.pc: Makefile FORCE
 	    'Cflags: $(CHECKS)' \
 	    'Libs: -L$${prefix}/lib -lweft-checks' > $(B)/weft-checks.pc
 
-install: all
+install: all man
 	install -d $(DESTDIR)$(PREFIX)/include/weft \
-	    $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	    $(DESTDIR)$(PREFIX)/lib/pkgconfig \
+	    $(DESTDIR)$(PREFIX)/share/man/man3
+	install -m 644 $(MAN)/*.3 $(DESTDIR)$(PREFIX)/share/man/man3
 	install -m 644 include/weft.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 include/weft/*.h $(DESTDIR)$(PREFIX)/include/weft
 	install -m 644 $(LIBA) $(CHECKSA) $(DESTDIR)$(PREFIX)/lib
@@ -213,6 +215,19 @@ install: all
 	    -e 's/@CHECKS@/$(CHECKS)/; s/@CHECKS_CLANG@/$(CHECKS_CLANG)/' \
 	    cmake/$$f.cmake.in \
 	    > $(DESTDIR)$(PREFIX)/lib/cmake/weft/$$f.cmake; done
+
+# ---- man pages
+
+# Made from the headers; tools/docs/pages says what is on which page.
+MAN	= $(B)/man/man3
+HEADERS	= include/weft.h $(wildcard include/weft/*.h)
+
+man: $(MAN)/weft.3
+
+$(MAN)/weft.3: $(HEADERS) $(addprefix tools/docs/,man pages Header.pm Pages.pm)
+	@mkdir -p $(@D)
+	$(call say,MAN)
+	$(Q)tools/docs/man $(MAN) $(HEADERS)
 
 # ---- programs
 
@@ -382,6 +397,14 @@ lint: all
 	tools/lint/size
 	tools/lint/exports $(LIBA) $(LIBSO)
 
+# What the documentation says is so: see tools/docs.
+docs-check: man $(LIBA) $(LIBSO)
+	CC="$(CC)" tools/docs/check $(LIBSO) $(MAN)
+	tools/docs/links
+	B="$(B)" CC="$(CC)" tools/docs/blocks
+	tools/docs/pictures --check
+	B="$(B)" CC="$(CC)" tools/docs/selftest
+
 models:
 	models/check
 
@@ -399,6 +422,6 @@ include bench/real/real.mk
 
 FORCE:
 
-.PHONY: all demo test valgrind torture torture-static models lint bench \
-	bench-http install clean
+.PHONY: all man docs-check demo test valgrind torture torture-static models \
+	lint bench bench-http install clean
 .DELETE_ON_ERROR:

@@ -51,6 +51,7 @@
 extern "C" {
 #endif
 
+/* The version of this header. */
 #define WEFT_VERSION_MAJOR 0
 #define WEFT_VERSION_MINOR 2
 #define WEFT_VERSION_PATCH 0

@@ -88,6 +88,7 @@ int64_t weft_copy(int to, int from, int64_t max);
 /* Opening may block (a FIFO, a far file system). Always with O_CLOEXEC. */
 int weft_open(const char *path, int flags, mode_t mode);
 int weft_fsync(int fd);
+/* Closes it, after it has ended the waits of others; see the head. */
 int weft_close(int fd);
 
 /*
@@ -223,6 +224,7 @@ void weft_reader_free(weft_reader *r);
 
 /* ---- seeing inside ----------------------------------------------------- */
 
+/* What was counted of descriptors since the start. */
 typedef struct weft_io_stats {
 	uint64_t registered;	/* descriptors made known to the kernel */
 	uint64_t polls;		/* times it was asked what is ready */

@@ -59,6 +59,7 @@ int weft_dial_opt_(const char *network, const char *address,
 	weft_dial_opt_(network, address, WEFT_NET_OPT_(weft_dial_opt, \
 	    __VA_ARGS__))
 
+/* Zero means default. */
 typedef struct weft_listen_opt {
 	int backlog WEFT_ZERO_;		/* default: the system's most */
 	bool reuse_port WEFT_ZERO_;	/* SO_REUSEPORT: several may listen */

@@ -45,6 +45,7 @@ enum {
 	WEFT_FD_OUT = -4	/* for err: where out goes */
 };
 
+/* Options of a child; zero means default. */
 typedef struct weft_process_opt {
 	/* one of the above, or a descriptor, which is left open here; 0, which
 	 * is what is left out, is WEFT_FD_INHERIT for each */

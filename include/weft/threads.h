@@ -128,6 +128,7 @@ enum weft_retake_reason {
 };
 const char *weft_retake_reason_name(enum weft_retake_reason why);
 
+/* What was counted of goroutines that did not let others run. */
 typedef struct weft_preempt_stats {
 	uint64_t asked;		/* goroutines asked to let others run */
 	uint64_t signals;	/* sent to preempt one */
