@@ -305,7 +305,7 @@ inline look()
 	}
 }
 
-/* idle_park_detached, and recheck_and_sleep of a thread that was just started. */
+/* idle_park_detached, and recheck_and_sleep of a new thread. */
 inline park()
 {
 	atomic {
