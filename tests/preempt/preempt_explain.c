@@ -33,7 +33,8 @@ says_why(void)
 	if (!AUDITED)
 		t_skip("the sanitizers' programs are not looked at");
 	EQ(strlen(text), n);
-	OK(strstr(text, "explained: cannot be preempted by signals:\n"));
+	OK(strstr(text,
+	    "preempt_explain: cannot be preempted by signals:\n"));
 	OK(strstr(text, "thread-local"));
 	OK(strstr(text, "  uses pthread_mutex_lock: a thread owns the lock"));
 	OK(!strstr(text, "can be preempted"));
