@@ -95,9 +95,9 @@ take_with_backoff(struct lock *l)
 }
 
 /*
- * For the monitor: the thread sleeps, but not in a call that may take long. The
- * holder of the lock is at most without a CPU. Another thread in our place
- * would soon sleep for the same lock, and the next one, too.
+ * For the monitor: this sleep is not a blocking call, and does not last. At
+ * worst the holder of the lock has no CPU; a thread that got our P would soon
+ * sleep for the same lock, and the next one, too.
  */
 static void
 tell_lock_wait(uint32_t yes)
