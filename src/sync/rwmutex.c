@@ -567,6 +567,7 @@ weft_rwmutex_unlock(weft_rwmutex *rw_)
 		weft_mutex_unlock(&rw->writers);
 		return;
 	}
+	hard_pause();
 	/* WAITING was set then, but the last that waits may give up. */
 	if ((a_load_relaxed(&rw->word) | WAITING) !=
 	    (WRITER | GATHERED | WAITING))

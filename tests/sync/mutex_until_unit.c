@@ -155,7 +155,8 @@ GTEST(the_runner_up_gives_up, 1)
 	yields(10);
 	EQ(w.gave_up, 1);
 	EQ(w.got, 0);
-	EQ(w.m.state_, MUTEX_LOCKED | MUTEX_ONE);
+	/* On a slow machine it may have starved before. */
+	EQ(w.m.state_ & ~(uint32_t)MUTEX_STARVING, MUTEX_LOCKED | MUTEX_ONE);
 	weft_mutex_unlock(&w.m);
 	yields(10);
 	EQ(w.got, 1);
