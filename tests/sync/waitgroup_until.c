@@ -97,7 +97,8 @@ wait_without(struct crowd *c)
 static void
 wait_long(struct crowd *c)
 {
-	OK(weft_waitgroup_wait_until(&c->gate, weft_deadline(50 * WEFT_SECOND)));
+	OK(weft_waitgroup_wait_until(&c->gate,
+	    weft_deadline(50 * WEFT_SECOND)));
 	pass(c);
 }
 
@@ -172,7 +173,7 @@ crowd(void)
 }
 ON_ALL(crowd)
 
-/* ---- the counter is at zero before the waiter can say that it gives up ---- */
+/* ---- the counter is at zero before the waiter gives up ---- */
 
 GTEST(the_last_done_is_first, 1)
 {
