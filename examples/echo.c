@@ -81,11 +81,10 @@ weft_main(int argc, char **argv)
 {
 	const char *address = argc > 1 ? argv[1] : "127.0.0.1:0";
 	int fd = weft_listen("tcp", address);
-	char why[64];
 
 	if (fd < 0) {
-		strerror_r(-fd, why, sizeof why);
-		fprintf(stderr, "echo: %s: %s\n", address, why);
+		fprintf(stderr, "echo: %s: %s\n", address,
+		    weft_strerror(fd));
 		return 1;
 	}
 	weft_go(serve, fd);

@@ -136,15 +136,14 @@ signals(void)
 int
 weft_main(int argc, char **argv)
 {
-	char why[64];
 	int fd;
 
 	if (argc < 2)
 		return selftest();
 	fd = argc == 3 ? weft_listen("tcp", argv[1]) : -EINVAL;
 	if (fd < 0) {
-		strerror_r(-fd, why, sizeof why);
-		fprintf(stderr, "usage: proxy LISTEN TARGET: %s\n", why);
+		fprintf(stderr, "usage: proxy LISTEN TARGET: %s\n",
+		    weft_strerror(fd));
 		return 1;
 	}
 	weft_go(serve, fd, argv[2]);

@@ -77,8 +77,8 @@ serve(const char *address, const struct http_options *o)
 	int fd = weft_listen("tcp", address);
 
 	if (fd < 0) {
-		strerror_r(-fd, text, sizeof text);
-		fprintf(stderr, "http: %s: %s\n", address, text);
+		fprintf(stderr, "http: %s: %s\n", address,
+		    weft_strerror(fd));
 		return 1;
 	}
 	s = http_server_start(fd, o);

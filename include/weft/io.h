@@ -3,33 +3,34 @@
  * Reading and writing; part of weft.h.
  *
  * These are the system's calls on plain file descriptors, by their names. Where
- * one would block, the goroutine waits and its thread runs others. A descriptor
+ * one would block, the goroutine parks and its thread runs others. A descriptor
  * may come from anywhere, and be blocking or not: sockets, pipes, terminals,
- * eventfd, timerfd, signalfd, inotify, pidfd. Its O_NONBLOCK is left as it is,
- * but for a socket on which connections are accepted or made, which gets it.
- * What the kernel cannot wait for (regular files, directories, some devices)
- * goes through weft_blocking.
+ * eventfd, timerfd, signalfd, inotify, pidfd. O_NONBLOCK is left as it is,
+ * except on a socket on which connections are accepted or made, where it is
+ * set. Calls on what the kernel cannot wait for (regular files, directories,
+ * some devices) go through weft_blocking.
  *
  * The result is that of the system's call, or -errno; errno is not used. A
- * write to what nobody reads any more gives -EPIPE, for a socket without a
- * SIGPIPE. Several goroutines may use one descriptor, also in one direction.
+ * write to a pipe or socket that has no reader gives -EPIPE, for a socket
+ * without a SIGPIPE. Several goroutines may use one descriptor, also in one
+ * direction.
  *
- * Close with weft_close what others may be using: it ends their waits, with
- * -EBADF, and the number is not given away before they have returned; the last
- * of them closes it. (It does not end, or wait for, what others are reading
- * from or writing to a file.) Descriptors of weft's own give -EBADF. A
- * descriptor that was closed with close(2) is noticed when its number comes
- * back from one of these calls, or else, by whoever waits for it, within some
- * seconds: who waits gets -EBADF, or tries anew on what has that number now.
- * (What a plain thread has closed while no goroutine runs is noticed later.)
- * If it was non-blocking, and what has its number now is not, a call may block
- * its thread before that, and no deadline ends it.
+ * Close with weft_close what other goroutines may be using: it ends their
+ * waits, with -EBADF, and the descriptor number is not reused until all calls
+ * in flight have returned; the last of them closes it. (It neither ends nor
+ * waits for reads and writes of a file.) Descriptors of the runtime's own give
+ * -EBADF. That a descriptor was closed with close(2) is noticed when its number
+ * comes back from one of these calls, or else, if a goroutine waits for it,
+ * within some seconds: waiters get -EBADF, or retry on the new file. (What a
+ * plain thread has closed while no goroutine runs is noticed later.) If the old
+ * file was non-blocking and the new one is not, a call may block its thread
+ * before that, and no deadline ends it.
  *
- * Who reads what another one has written comes after him, with all that he did
- * before; so does who accepts after who connects, and who finds the end after
- * who closes or shuts down. So memory can be handed over with a byte.
- * ThreadSanitizer is told so of these calls among each other, but knows nothing
- * of one of them and one of libc's.
+ * A read synchronizes with (happens after) the write whose data it returns; an
+ * accept with the connect; a read of the end of file with the close or
+ * shutdown. So memory can be handed over with a byte. ThreadSanitizer is told
+ * so for these calls among each other, but not for one of them and one of
+ * libc's.
  *
  * On other threads the calls block the thread, in the same way; while no
  * runtime is running they do not notice a weft_close.
@@ -37,13 +38,16 @@
 #ifndef WEFT_IO_H
 #define WEFT_IO_H
 
+#include <stdarg.h>
 #include <sys/types.h>
 
-/* Of <sys/uio.h>, <poll.h>, <sys/socket.h>; a socklen_t is an unsigned. */
+/* Of <sys/uio.h>, <poll.h>, <sys/socket.h>, <sys/stat.h>; a socklen_t is an
+ * unsigned. */
 struct iovec;
 struct pollfd;
 struct sockaddr;
 struct msghdr;
+struct stat;
 
 #ifdef __cplusplus
 extern "C" {
@@ -52,61 +56,121 @@ extern "C" {
 /* ---- reading and writing ----------------------------------------------- */
 
 /*
- * A write waits until all is written. If there is an error after some bytes it
- * gives how many, and the next call gives the error, if it is still there. That
- * a connection has died is kept for the next call that would give -EPIPE, or 0
- * for the end.
+ * A write waits until all is written. An error after some bytes is not
+ * returned but their number, and the next call returns the error, if it still
+ * holds. That a connection has died is remembered for the next call that would
+ * return -EPIPE, or 0 for the end.
  */
 ssize_t weft_read(int fd, void *buf, size_t len);
 ssize_t weft_write(int fd, const void *buf, size_t len);
 ssize_t weft_readv(int fd, const struct iovec *iov, int n);
 ssize_t weft_writev(int fd, const struct iovec *iov, int n);
-/* At a place in a file. */
+/* At an offset of a file. */
 ssize_t weft_pread(int fd, void *buf, size_t len, off_t at);
 ssize_t weft_pwrite(int fd, const void *buf, size_t len, off_t at);
 
 /*
- * All of it. read_full gives less only at the end of the file; if there is an
- * error after some bytes it is the result, and *done (if not NULL) says how
- * many.
+ * All of it. read_full returns less only at the end of the file. An error after
+ * some bytes is returned, and *done (if not NULL) is their number.
  */
 ssize_t weft_read_full(int fd, void *buf, size_t len, size_t *done);
 ssize_t weft_write_full(int fd, const void *buf, size_t len, size_t *done);
 
 /*
  * From descriptor to descriptor, in the kernel. sendfile: from a file. splice:
- * one of the two is a pipe. copy: until the end of `from`, or max bytes
- * (INT64_MAX: no limit; 0 or less: nothing), of any kinds; if there is an error
- * after some bytes, it gives how many were written, as weft_write. What it has
- * read and could not write may be lost.
+ * one of the two is a pipe. copy: of any kinds, until the end of `from`, or max
+ * bytes (INT64_MAX: no limit; 0 or less: nothing); after an error it returns
+ * the number of bytes written, as weft_write does. What it has read and could
+ * not write may be lost.
  */
 ssize_t weft_sendfile(int to, int from, off_t *at, size_t len);
 ssize_t weft_splice(int from, off_t *from_at, int to, off_t *to_at,
     size_t len, unsigned flags);
 int64_t weft_copy(int to, int from, int64_t max);
 
-/* Opening may block (a FIFO, a far file system). Always with O_CLOEXEC. */
-int weft_open(const char *path, int flags, mode_t mode);
-int weft_fsync(int fd);
-/* Closes it, after it has ended the waits of others; see the head. */
 int weft_close(int fd);
 
 /*
  * Waits for several descriptors, as poll(2): the number of those with revents,
- * 0 at `when`. A closed one gives POLLNVAL. At most 65,536; -ENOMEM.
+ * or 0 at `when` (0: no limit). A closed one gives POLLNVAL. At most 65,536;
+ * -ENOMEM. try does not wait. context: -ECANCELED or -ETIMEDOUT when ctx is
+ * cancelled. Deadlines and contexts of the descriptors have no effect here.
  */
 int weft_poll(struct pollfd *fds, size_t n, int64_t when);
+int weft_try_poll(struct pollfd *fds, size_t n);
+int weft_poll_context(struct pollfd *fds, size_t n, weft_context *ctx);
 
 /* Waits until a read, or write, would not block: 0, or as they would fail. */
 int weft_wait_readable(int fd);
 int weft_wait_writable(int fd);
 
+/* ---- files ------------------------------------------------------------- */
+
+/*
+ * The system's calls, which may block (a FIFO, a slow disk, a remote file
+ * system) and are announced as by weft_blocking. open: always with O_CLOEXEC.
+ */
+int weft_open(const char *path, int flags, mode_t mode);
+int weft_stat(const char *path, struct stat *out);
+int weft_lstat(const char *path, struct stat *out);
+int weft_fstat(int fd, struct stat *out);
+int weft_rename(const char *from, const char *to);
+int weft_unlink(const char *path);
+int weft_mkdir(const char *path, mode_t mode);
+int weft_rmdir(const char *path);
+int weft_ftruncate(int fd, off_t len);
+int weft_fsync(int fd);
+int weft_fdatasync(int fd);
+
+/*
+ * The contents of a file, of any kind: at most max bytes (-EMSGSIZE: there are
+ * more), NUL-terminated, to be freed with free(). With an error *out is NULL.
+ * len may be NULL.
+ */
+int weft_read_file(const char *path, size_t max, char **out, size_t *len);
+/*
+ * Creates or overwrites a file: 0 or -errno, and after an error a part may be
+ * written. To replace a file in one step, write another one, weft_rename it.
+ */
+int weft_write_file(const char *path, const void *data, size_t len,
+    mode_t mode);
+
+/*
+ * The entries of a directory, without "." and "..", in no order. One goroutine
+ * uses it at a time.
+ *
+ *	weft_dir d;
+ *	weft_dir_entry e;
+ *	err = weft_dir_open(&d, path);
+ *	while (!err && weft_dir_next(&d, &e) > 0) ...
+ *	weft_dir_close(&d);
+ *
+ * next: 1; 0 at the end; -errno, and then it has skipped nothing. The name is
+ * valid until the next call on d. close may be called after a failed open, too.
+ */
+typedef struct weft_dir {
+	int fd_;
+	char *buf_;
+	size_t start_, end_;
+} weft_dir;
+
+typedef struct weft_dir_entry {
+	const char *name;
+	uint64_t inode;
+	int type;		/* DT_REG ... of <dirent.h>; DT_UNKNOWN: the
+				 * file system does not say, use weft_lstat */
+} weft_dir_entry;
+
+int weft_dir_open(weft_dir *dir, const char *path);
+int weft_dir_next(weft_dir *dir, weft_dir_entry *out);
+void weft_dir_close(weft_dir *dir);
+
 /* ---- sockets ----------------------------------------------------------- */
 
 /*
  * recv(2) and send(2); the short names are those of channels. On a stream the
- * calls that send may send less than all, once there is room for any: use
- * weft_write for all of it.
+ * calls that send may send a part, once there is room for any: use weft_write
+ * for all of it.
  */
 ssize_t weft_sock_recv(int fd, void *buf, size_t len, int flags);
 ssize_t weft_sock_send(int fd, const void *buf, size_t len, int flags);
@@ -118,29 +182,40 @@ ssize_t weft_recvmsg(int fd, struct msghdr *msg, int flags);
 ssize_t weft_sendmsg(int fd, const struct msghdr *msg, int flags);
 
 /*
- * The new descriptor is non-blocking and closed by exec. If the process has no
- * descriptor left it waits until one may be free, and tries again (for at most
- * as long as the read deadline says, or until it is closed); the connection
- * stays in the queue.
+ * The new descriptor is non-blocking and close-on-exec. If the process has no
+ * descriptor left, accept waits and tries again (until the read deadline, or
+ * until the listener is closed); the connection stays in the queue.
  */
 int weft_accept(int fd, struct sockaddr *from, unsigned *from_len);
 int weft_connect(int fd, const struct sockaddr *to, unsigned to_len);
 int weft_shutdown(int fd, int how);
 
-/* ---- deadlines --------------------------------------------------------- */
+/* ---- deadlines and contexts -------------------------------------------- */
 
 /*
- * From `when` on (weft_deadline(ns)) calls in that direction give -ETIMEDOUT, those
- * that wait already too; none does so earlier. WEFT_NEVER removes it. It
- * belongs to the descriptor and holds until it is changed or the descriptor is
- * closed, by close(2) too: another file that gets the number has no deadline.
- * 0 or -EBADF. For what the kernel cannot wait for it has no effect. A write
- * to a blocking terminal, once begun, is not ended by it, nor by weft_close,
- * before the terminal has taken the next 4096 bytes.
+ * From `when` on (weft_deadline(ns)) calls in that direction return
+ * -ETIMEDOUT, also those that wait already; none does so earlier. 0 or
+ * WEFT_NEVER removes the deadline. It belongs to the file: it holds until it is
+ * changed or the descriptor is closed, also by close(2), and another file that
+ * gets the number has none. 0 or -EBADF. It has no effect on what the kernel
+ * cannot wait for. A write to a blocking terminal, once begun, is not ended by
+ * it, nor by weft_close, before the terminal has taken the next 4096 bytes.
  */
 int weft_set_deadline(int fd, int64_t when);
 int weft_set_read_deadline(int fd, int64_t when);
 int weft_set_write_deadline(int fd, int64_t when);
+
+/*
+ * Once ctx is cancelled, calls on fd return -ECANCELED, or -ETIMEDOUT if the
+ * deadline of ctx was over; also those that wait already. NULL removes the
+ * context. It belongs to the file, as a deadline does, beside which it may be
+ * set, and has no effect where that has none. The descriptor retains ctx until
+ * it is replaced or the descriptor closed. 0, -EBADF, -ENOMEM.
+ *
+ * While no runtime is running a call that waits notices the deadline of ctx,
+ * but not that it is cancelled.
+ */
+int weft_set_context(int fd, weft_context *ctx);
 
 /* ---- goroutines that begin when there is something to read ------------- */
 
@@ -148,12 +223,12 @@ int weft_set_write_deadline(int fd, int64_t when);
  * weft_go_readable(fd, fn, args...)
  * weft_go_readable_opt(opt, fd, fn, args...)
  *
- * As weft_go, but the goroutine begins when fd can be read: until then it has
+ * As weft_go, but the goroutine begins when fd is readable: until then it has
  * no stack, and an idle connection costs some 400 bytes. It also begins when
- * the read deadline is reached, or fd closed with weft_close, and finds that
- * out by reading; which may have to wait, if another one was faster or the
- * kernel late. One at a time for a descriptor: -EBUSY. -EPERM for what the
- * kernel cannot wait for, -EBADF.
+ * the read deadline is reached, the context of fd is cancelled, or fd is closed
+ * with weft_close, and learns that by reading; the read may have to wait, if
+ * another reader was faster or the event late. One at a time for a descriptor:
+ * -EBUSY. -EPERM for what the kernel cannot wait for, -EBADF.
  */
 #ifdef __cplusplus
 #define weft_go_readable(fd, ...) \
@@ -172,27 +247,27 @@ weft_opt_readable_(weft_opt opt, int fd)
 	return opt;
 }
 
-/* ---- lines ------------------------------------------------------------- */
+/* ---- buffered reading -------------------------------------------------- */
 
 /*
- * A descriptor read through a buffer. One goroutine uses it at a time.
+ * Reads a descriptor through a buffer. One goroutine uses it at a time.
  *
  *	weft_reader r = WEFT_READER(fd);
  *	while ((n = weft_reader_line(&r, &line)) > 0) ...
  *	weft_reader_free(&r);
  *
- * A call that fails has lost nothing: after -ETIMEDOUT, say, the next one goes
- * on with all that had come.
+ * A call that fails has lost nothing: after -ETIMEDOUT, say, the next one
+ * continues with all that had arrived.
  *
- * Between two reads it does not hold the number: if that is closed meanwhile
- * the next one fails, or reads what has the number then. So end who reads with
- * weft_shutdown or a deadline, and close when he is done.
+ * Between two reads it does not hold the descriptor: if that is closed
+ * meanwhile the next read fails, or reads what has the number then. Unblock the
+ * reader with weft_shutdown, a deadline or a context; close after it returns.
  */
 typedef struct weft_reader {
 	int fd;
-	bool ended;		/* the end was seen, and is not asked for again
-				 * unless you make this false */
-	char *buf;		/* what is unread: buf[start .. end) */
+	bool ended;		/* the end was read, and is not asked for again
+				 * unless the caller makes this false */
+	char *buf;		/* unread: buf[start .. end) */
 	size_t start, end, cap;
 	size_t max;		/* it grows up to that: 64 KiB if 0 */
 } weft_reader;
@@ -205,38 +280,88 @@ typedef struct weft_reader {
  * read, or peek and skip), -ENOMEM, or as weft_read.
  */
 ssize_t weft_reader_line(weft_reader *r, char **line);
-/* The same up to, and with, another byte. */
+/* The same with another delimiter. */
 ssize_t weft_reader_until(weft_reader *r, int byte, char **text);
 /*
- * At least n bytes in the buffer, in place, not taken: how many are there,
- * fewer than n only at the end; -EMSGSIZE if n is more than max. Skip takes
- * some of these, all if n is more.
+ * At least n bytes in the buffer, in place, not consumed: how many are there,
+ * fewer than n only at the end; -EMSGSIZE if n is more than max. skip consumes
+ * n of these, or all if n is more.
  */
 ssize_t weft_reader_peek(weft_reader *r, size_t n, char **data);
 void weft_reader_skip(weft_reader *r, size_t n);
-/* As weft_read and weft_read_full, what is in the buffer first. */
+/* As weft_read and weft_read_full, from the buffer first. */
 ssize_t weft_reader_read(weft_reader *r, void *buf, size_t len);
 ssize_t weft_reader_read_full(weft_reader *r, void *buf, size_t len,
     size_t *done);
-/* Frees the buffer, and forgets what is unread and the end; the descriptor
- * stays open. It can be used again. */
+/* Frees the buffer, and drops what is unread and the end; the descriptor stays
+ * open. The reader can be used again. */
 void weft_reader_free(weft_reader *r);
 
-/* ---- seeing inside ----------------------------------------------------- */
+/* ---- buffered writing -------------------------------------------------- */
+
+/*
+ * Writes a descriptor through a buffer. One goroutine uses it at a time.
+ *
+ *	weft_writer w = WEFT_WRITER(fd);
+ *	weft_writer_printf(&w, "%s: %d\n", name, value);
+ *	err = weft_writer_flush(&w);
+ *	weft_writer_free(&w);
+ *
+ * What a call has taken is in the buffer or written. text, printf and byte take
+ * all of theirs, or nothing and return -errno; for a longer text the buffer
+ * grows. write does the same with less than a buffer; more is written at once,
+ * as weft_write does, which may return less than len. A flush that fails keeps
+ * what was not written, and the next one continues there. So after -ETIMEDOUT,
+ * say, the same call can be made again, and no byte is lost or written twice.
+ */
+typedef struct weft_writer {
+	int fd;
+	char *buf;		/* not written yet: buf[start .. end) */
+	size_t start, end, cap;
+	size_t size;		/* of the buffer: 8 KiB if 0 */
+} weft_writer;
+#define WEFT_WRITER(fd) { (fd), NULL, 0, 0, 0, 0 }
+
+/* The number of bytes taken; or -ENOMEM, or as weft_write. */
+ssize_t weft_writer_write(weft_writer *w, const void *data, size_t len);
+ssize_t weft_writer_text(weft_writer *w, const char *text);
+/* The same; -EINVAL if libc refuses the format or an argument. */
+ssize_t weft_writer_printf(weft_writer *w, const char *format, ...)
+    __attribute__((__format__(__printf__, 2, 3)));
+ssize_t weft_writer_vprintf(weft_writer *w, const char *format, va_list args)
+    __attribute__((__format__(__printf__, 2, 0)));
+/* 0 or -errno. */
+int weft_writer_byte(weft_writer *w, int byte);
+int weft_writer_flush(weft_writer *w);
+/* Frees the buffer, with what was not flushed; the descriptor stays open. The
+ * writer can be used again. */
+void weft_writer_free(weft_writer *w);
+
+/* ---- statistics -------------------------------------------------------- */
 
 /* What was counted of descriptors since the start. */
 typedef struct weft_io_stats {
-	uint64_t registered;	/* descriptors made known to the kernel */
-	uint64_t polls;		/* times it was asked what is ready */
-	uint64_t events;	/* what it said */
+	uint64_t registered;	/* descriptors registered with the poller */
+	uint64_t polls;		/* calls of the poller */
+	uint64_t events;	/* events that it reported */
 	uint64_t stale;		/* of these, of descriptors closed since */
 	uint64_t timeouts;	/* waits that a deadline ended */
-	uint64_t repaired;	/* descriptors found closed behind our back */
+	uint64_t repaired;	/* descriptors found to be closed externally */
 	int64_t open;		/* registered and not closed, now */
-	int64_t waiting;	/* who waits for one, now; takes a walk */
+	int64_t waiting;	/* current waiters (takes O(descriptors)) */
 } weft_io_stats;
 
 void weft_io_stats_read(weft_io_stats *out);
+
+/* ---- options ----------------------------------------------------------- */
+
+/* Options by name, as two arguments: a pointer and the size. */
+#ifdef __cplusplus
+#define WEFT_OPTIONS_(type, ...) \
+	(&(const type &)type{__VA_ARGS__}), sizeof(type)
+#else
+#define WEFT_OPTIONS_(type, ...) (&(const type){__VA_ARGS__}), sizeof(type)
+#endif
 
 #ifdef __cplusplus
 } /* extern "C" */

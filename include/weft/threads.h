@@ -185,6 +185,13 @@ void weft_cxx_(void *(*globals)(void));
 #endif
 
 /*
+ * The text of an error, as strerror(3) has it: of an errno value, or of -errno
+ * as these calls return it. It is libc's, or the goroutine's until it asks for
+ * the next one. Does not keep the program from being preempted by signals.
+ */
+const char *weft_strerror(int error);
+
+/*
  * The same for texts that libc keeps in the thread: in files of C that include
  * this header the text is the goroutine's, until it calls the same function
  * again. (Programs that use libc's own are not preempted by signals.) Define

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From descriptor to descriptor. The kernel may block in these, since one end
- * may be a file or blocking: they are announced. -EAGAIN does not say which
- * end is not ready: we ask.
+ * From descriptor to descriptor. The kernel may block in these calls, since
+ * one end may be a file or blocking: they are announced. -EAGAIN does not say
+ * which end is not ready, so both are polled.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ struct pair {
 	unsigned flags;
 };
 
-/* Within a call of both. Waits for the end that is not ready. */
+/* Within a call on both. Waits for the end that is not ready. */
 static int
 wait_for_one(struct pair *p)
 {
@@ -57,9 +57,11 @@ pair_loop(struct pair *p, fdio_try *fn)
 	for (;;) {
 		long n;
 
-		if (desc_expired(p->from, DIR_IN) ||
-		    desc_expired(p->to, DIR_OUT))
-			return -ETIMEDOUT;
+		n = desc_limit_error(p->from, DIR_IN);
+		if (!n)
+			n = desc_limit_error(p->to, DIR_OUT);
+		if (n)
+			return n;
 		n = fdio_blocking(fn, NULL, p);
 		if (n == -EINTR)
 			continue;
@@ -100,9 +102,9 @@ mask(int how, const uint64_t *set, uint64_t *old)
 }
 
 /*
- * These have no flag against SIGPIPE. The kernel gives it to this thread, so it
- * is blocked here and taken back, unless one was there before. Within an
- * announced call: we stay on this thread.
+ * sendfile and splice have no flag against SIGPIPE. The kernel sends it to this
+ * thread: so it is blocked, and taken out of the pending set, unless it was
+ * pending before. An announced call stays on its thread.
  */
 static long
 without_sigpipe(fdio_try *fn, void *arg)
@@ -141,7 +143,7 @@ may_be_pipe(const struct desc *d)
 
 /*
  * Into a blocking socket these would send all of it. An atom does not block if
- * it is ready, unless its buffers were made very small.
+ * the socket is ready, unless its buffers were made very small.
  */
 static size_t
 part(const struct pair *p)
@@ -198,8 +200,8 @@ splice_raw(struct desc *none, void *arg)
 }
 
 /*
- * The flag is only for pipes: a blocking socket is asked first. (Between two of
- * them, or one and a file, there is no splice, which the kernel says.)
+ * SPLICE_F_NONBLOCK is for pipes only: a blocking socket is polled first. (The
+ * kernel refuses to splice between two sockets, or a socket and a file.)
  */
 static long
 splice_now(struct desc *none, void *arg)
@@ -239,7 +241,7 @@ weft_splice(int from, off_t *from_at, int to, off_t *to_at, size_t len,
 
 /* ---- until the end ---- */
 
-/* What sendfile does not do it says at once: -EINVAL. */
+/* What sendfile cannot do it refuses before the first byte: -EINVAL. */
 static int64_t
 copy_file(struct desc *to, struct desc *from, int64_t max)
 {
@@ -299,7 +301,7 @@ copy(struct desc *to, struct desc *from, int64_t max)
 	return n == -EINVAL || n == -EOVERFLOW ? copy_bytes(to, from, max) : n;
 }
 
-/* Both are held, since it takes several calls. */
+/* A user of both throughout: between its calls no number is reused. */
 public int64_t
 weft_copy(int to, int from, int64_t max)
 {

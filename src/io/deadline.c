@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Deadlines of descriptors. What they do is in desc.c. */
+/* Deadlines of descriptors; they are enforced in poll/desc.c. */
 #include "desc.h"
 #include "weft.h"
 

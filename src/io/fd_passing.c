@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What can be sent over a UNIX socket besides bytes: a descriptor, with one
- * byte, as the kernel sends none without; and who is at the other end.
+ * What a UNIX socket passes besides bytes: a descriptor, with one byte, since
+ * the kernel sends no ancillary data without; and the credentials of the peer.
  *
- * There is room for more than was asked for, since the kernel may put other
- * things before it (the sender's credentials, if the socket has them sent).
- * Descriptors that come along unasked are closed.
+ * The control buffer is larger than one descriptor needs, since the kernel may
+ * put other messages before it (the sender's credentials, if the socket has
+ * SO_PASSCRED). Descriptors that arrive beside the first are closed.
  */
 #define _GNU_SOURCE 1
 #include <string.h>
@@ -43,7 +43,7 @@ weft_send_fd(int fd, int passed)
 	return n < 0 ? (int)n : 0;
 }
 
-/* The first descriptor of all, if *fd is -1 yet; the others are closed. */
+/* The first descriptor, if *fd is still -1; the others are closed. */
 static void
 take_one(struct cmsghdr *c, int *fd)
 {
@@ -60,7 +60,7 @@ take_one(struct cmsghdr *c, int *fd)
 	}
 }
 
-/* Cut off and nothing there: this process has no number left for it. */
+/* MSG_CTRUNC and no descriptor: the process has no number left for it. */
 public int
 weft_recv_fd(int fd)
 {
@@ -110,6 +110,6 @@ weft_peer_credentials(int fd, weft_credentials *out)
 	len = sizeof *out;
 	err = (int)fd_getsockopt(fd, SOL_SOCKET, SO_PEERCRED, out, &len);
 	if (!err && out->uid == (uid_t)-1)
-		err = -ENOTCONN;	/* nobody is there */
+		err = -ENOTCONN;	/* no peer */
 	return err;
 }

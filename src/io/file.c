@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Files: calls that the kernel may block in, announced. And closing. */
+/*
+ * Files: calls in which the kernel may block, for a disk or a remote file
+ * system, and which are announced. And closing.
+ */
+#include "file.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
-#include "fdio.h"
 #include "preempt.h"
 #include "tsan_io.h"
 #include "weft.h"
+
+/* ---- by descriptor ---- */
 
 struct part {
 	void *p;
@@ -14,15 +21,8 @@ struct part {
 	off_t at;
 };
 
-struct path {
-	const char *name;
-	int flags;
-	mode_t mode;
-};
-
-/* On a number that needs not be known, and that others may close. */
-static long
-blocking_on_fd(int fd, fdio_try *fn, void *arg)
+long
+file_call(int fd, fdio_try *fn, void *arg)
 {
 	struct desc *d;
 	long n;
@@ -52,7 +52,7 @@ weft_pread(int fd, void *buf, size_t len, off_t at)
 {
 	struct part p = { buf, len, at };
 
-	return tsan_io_acquire(blocking_on_fd(fd, pread_now, &p));
+	return tsan_io_acquire(file_call(fd, pread_now, &p));
 }
 
 static long
@@ -70,7 +70,7 @@ weft_pwrite(int fd, const void *buf, size_t len, off_t at)
 	struct part p = { (void *)(uintptr_t)buf, len, at };
 
 	tsan_io_release();
-	return blocking_on_fd(fd, pwrite_now, &p);
+	return file_call(fd, pwrite_now, &p);
 }
 
 static long
@@ -83,7 +83,67 @@ fsync_now(struct desc *d, void *unused)
 public int
 weft_fsync(int fd)
 {
-	return (int)blocking_on_fd(fd, fsync_now, NULL);
+	return (int)file_call(fd, fsync_now, NULL);
+}
+
+static long
+fdatasync_now(struct desc *d, void *unused)
+{
+	(void)unused;
+	return syscall6(SYS_fdatasync, d->fd, 0, 0, 0, 0, 0);
+}
+
+public int
+weft_fdatasync(int fd)
+{
+	return (int)file_call(fd, fdatasync_now, NULL);
+}
+
+static long
+ftruncate_now(struct desc *d, void *len)
+{
+	return syscall6(SYS_ftruncate, d->fd, (long)*(off_t *)len, 0, 0, 0, 0);
+}
+
+public int
+weft_ftruncate(int fd, off_t len)
+{
+	return (int)file_call(fd, ftruncate_now, &len);
+}
+
+/* A struct stat of libc is the kernel's on all architectures of weft. */
+static long
+fstat_now(struct desc *d, void *out)
+{
+	return syscall6(SYS_fstat, d->fd, (long)out, 0, 0, 0, 0);
+}
+
+public int
+weft_fstat(int fd, struct stat *out)
+{
+	return (int)file_call(fd, fstat_now, out);
+}
+
+/* ---- by path ---- */
+
+/* What these calls have, each some of it. */
+struct path {
+	const char *name, *to;
+	struct stat *out;
+	int flags;
+	mode_t mode;
+};
+
+static long
+path_call(fdio_try *fn, struct path *p)
+{
+	long n;
+
+	checkpoint();
+	do
+		n = fdio_blocking(fn, NULL, p);
+	while (n == -EINTR);
+	return n;
 }
 
 static long
@@ -99,16 +159,101 @@ open_now(struct desc *none, void *arg)
 public int
 weft_open(const char *path, int flags, mode_t mode)
 {
-	struct path p = { path, flags, mode };
-	long n;
+	struct path p = { .name = path, .flags = flags, .mode = mode };
+	long n = path_call(open_now, &p);
 
-	checkpoint();
-	do
-		n = fdio_blocking(open_now, NULL, &p);
-	while (n == -EINTR);
 	if (n >= 0)
 		desc_new_fd((int)n);
 	return (int)n;
+}
+
+static long
+stat_now(struct desc *none, void *arg)
+{
+	const struct path *p = arg;
+
+	(void)none;
+	return syscall6(SYS_newfstatat, AT_FDCWD, (long)p->name, (long)p->out,
+	    p->flags, 0, 0);
+}
+
+public int
+weft_stat(const char *path, struct stat *out)
+{
+	struct path p = { .name = path, .out = out };
+
+	return (int)path_call(stat_now, &p);
+}
+
+public int
+weft_lstat(const char *path, struct stat *out)
+{
+	struct path p = { .name = path, .out = out,
+	    .flags = AT_SYMLINK_NOFOLLOW };
+
+	return (int)path_call(stat_now, &p);
+}
+
+static long
+rename_now(struct desc *none, void *arg)
+{
+	const struct path *p = arg;
+
+	(void)none;
+	return syscall6(SYS_renameat2, AT_FDCWD, (long)p->name, AT_FDCWD,
+	    (long)p->to, 0, 0);
+}
+
+public int
+weft_rename(const char *from, const char *to)
+{
+	struct path p = { .name = from, .to = to };
+
+	return (int)path_call(rename_now, &p);
+}
+
+static long
+unlink_now(struct desc *none, void *arg)
+{
+	const struct path *p = arg;
+
+	(void)none;
+	return syscall6(SYS_unlinkat, AT_FDCWD, (long)p->name, p->flags, 0, 0,
+	    0);
+}
+
+public int
+weft_unlink(const char *path)
+{
+	struct path p = { .name = path };
+
+	return (int)path_call(unlink_now, &p);
+}
+
+public int
+weft_rmdir(const char *path)
+{
+	struct path p = { .name = path, .flags = AT_REMOVEDIR };
+
+	return (int)path_call(unlink_now, &p);
+}
+
+static long
+mkdir_now(struct desc *none, void *arg)
+{
+	const struct path *p = arg;
+
+	(void)none;
+	return syscall6(SYS_mkdirat, AT_FDCWD, (long)p->name, (long)p->mode, 0,
+	    0, 0);
+}
+
+public int
+weft_mkdir(const char *path, mode_t mode)
+{
+	struct path p = { .name = path, .mode = mode };
+
+	return (int)path_call(mkdir_now, &p);
 }
 
 /* ---- closing ---- */

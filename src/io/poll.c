@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waiting for several descriptors. The kernel's poll says which are ready, so
- * nothing needs to be drained; our events say when to ask it again:
+ * Waiting for several descriptors. poll(2) says which are ready, so nothing
+ * needs to be drained; events of the poller say when to call it again:
  *
- *	0. the poller knows them all
- *	1. the readiness word of each is read
+ *	0. register all with the poller
+ *	1. read the readiness word of each
  *	2. poll, without waiting; if any is ready that is the answer
- *	3. stands in the queues of all whose word is still the same
- *	4. sleeps until one of them has an event, or the time is up; leaves
+ *	3. enter the queues of all, unless the word of one has changed
+ *	4. sleep until one of them has an event, the time is up, or the context
+ *	   is cancelled; leave the queues
  *
  * An event after 1 has changed the word, and then it does not sleep; one after
  * 3 ends the sleep, also one that has not begun (see waitq.h). Nor does it
- * sleep if the poller does not know one of them any more.
+ * sleep if one of them is not registered any more.
  *
  * The answer is the kernel's, but for those that weft_close is closing.
  */
@@ -19,6 +20,7 @@
 #include <poll.h>
 #include <stdlib.h>
 
+#include "context.h"
 #include "desc.h"
 #include "fdcall.h"
 #include "os.h"
@@ -35,15 +37,15 @@ enum {
 
 struct entry {
 	struct desc *d;		/* NULL: not counted as a user of it */
-	bool gone;		/* is none, or was being closed already */
+	bool gone;		/* not open, or being closed already */
 	uint32_t seen[DIRS];
 	struct waiter w[DIRS];
 	bool enqueued[DIRS];
 };
 
 /*
- * Counts us as a user of one. What is being closed is gone, though the kernel
- * may still have it for a while: nobody would wake us when it has not.
+ * Counts the caller as a user of one. What is being closed counts as closed,
+ * though the kernel may have it for a while: no event would tell its end.
  */
 static int
 enter(int fd, struct entry *e)
@@ -70,14 +72,14 @@ enter_all(struct pollfd *fds, size_t n, struct entry *e)
 	return err;
 }
 
-/* Those that cannot be waited for are ready, or never will be. */
+/* What the kernel cannot wait for is ready, or never will be. */
 static bool
 can_wait(const struct entry *e)
 {
 	return e->d && a_load_relaxed(&e->d->kind) != KIND_FILE;
 }
 
-/* 0. Each time: it may have been found closed behind our back. */
+/* 0. In each round: it may have been found to be closed externally. */
 static int
 register_all(struct entry *e, size_t n)
 {
@@ -150,17 +152,25 @@ nothing(void *unused)
 	(void)unused;
 }
 
-/* 3 and 4. True if the time was up. */
+/*
+ * 3 and 4. True if the time was up. That the context was cancelled is found
+ * out by the caller, as an event is: both end the sleep in the same way.
+ */
 static bool
-sleep_on_all(struct pollfd *fds, size_t n, struct entry *e, int64_t when)
+sleep_on_all(struct pollfd *fds, size_t n, struct entry *e, int64_t when,
+    weft_context *ctx)
 {
 	enum race how = RACE_CANCELLED;
 	struct sleeper s;
+	struct watch w;
+	int err;
 
 	sleeper_init(&s);
 	sleeper_arm(&s, when);
-	if (enqueue_all(fds, n, e, &s))
+	err = context_watch(ctx, &w, &s);
+	if (enqueue_all(fds, n, e, &s) && !err)
 		how = sleeper_sleep_with(&s, nothing, NULL, WAIT_POLL);
+	context_unwatch(ctx, &w);
 	sleeper_disarm(&s);
 	for (size_t i = 0; i < n; i++)
 		for (int dir = 0; dir < DIRS; dir++)
@@ -170,12 +180,17 @@ sleep_on_all(struct pollfd *fds, size_t n, struct entry *e, int64_t when)
 	return how == RACE_EXPIRED;
 }
 
-/* A thread while no runtime is there. */
+/* A thread while no runtime is there: of a context it sees the deadline. */
 static cold int
-poll_no_runtime(struct pollfd *fds, size_t n, int64_t when)
+poll_no_runtime(struct pollfd *fds, size_t n, int64_t when, weft_context *ctx)
 {
+	int64_t last = weft_context_deadline(ctx);
 	long r;
 
+	if (last < when)
+		when = last;
+	if (weft_context_error(ctx))
+		when = 0;
 	do {
 		int64_t left = os_left_ns(when);
 		long ts[2] = { left / 1000000000, left % 1000000000 };
@@ -183,11 +198,12 @@ poll_no_runtime(struct pollfd *fds, size_t n, int64_t when)
 		r = syscall6(SYS_ppoll, (long)fds, (long)n,
 		    when == WEFT_NEVER ? 0 : (long)ts, 0, 0, 0);
 	} while (r == -EINTR);
-	return (int)r;
+	return r ? (int)r : weft_context_error(ctx);
 }
 
+/* Without a context that is NULL. `when` in the past: does not wait. */
 static int
-poll_each(struct pollfd *fds, size_t n, int64_t when)
+poll_each(struct pollfd *fds, size_t n, int64_t when, weft_context *ctx)
 {
 	struct entry few[FEW], *e = few;
 	bool expired = false;
@@ -197,19 +213,21 @@ poll_each(struct pollfd *fds, size_t n, int64_t when)
 	if (n > POLL_FDS_MAX)
 		return -EINVAL;
 	if (!sched_is_up())
-		return poll_no_runtime(fds, n, when);
+		return poll_no_runtime(fds, n, when, ctx);
 	if (n > FEW && !(e = malloc(n * sizeof *e)))
 		return -ENOMEM;
 	ready = enter_all(fds, n, e);
 	while (!ready && !(ready = register_all(e, n))) {
 		ready = poll_now(fds, n, e);
+		if (!ready)
+			ready = ctx ? weft_context_error(ctx) : 0;
 		if (ready || expired || when <= os_now_ns())
 			break;
 		if (unlikely(!sched_is_up())) {
-			ready = poll_no_runtime(fds, n, when);
+			ready = poll_no_runtime(fds, n, when, ctx);
 			break;
 		}
-		expired = sleep_on_all(fds, n, e, when);
+		expired = sleep_on_all(fds, n, e, when, ctx);
 	}
 	leave_all(e, n);
 	if (e != few)
@@ -217,12 +235,30 @@ poll_each(struct pollfd *fds, size_t n, int64_t when)
 	return (int)ready;
 }
 
-public int
-weft_poll(struct pollfd *fds, size_t n, int64_t when)
+static int
+poll_acquire(struct pollfd *fds, size_t n, int64_t when, weft_context *ctx)
 {
-	int ready = poll_each(fds, n, when);
+	int ready = poll_each(fds, n, when, ctx);
 
 	if (ready > 0)
 		tsan_io_acquire(ready);
 	return ready;
+}
+
+public int
+weft_poll(struct pollfd *fds, size_t n, int64_t when)
+{
+	return poll_acquire(fds, n, when ? when : WEFT_NEVER, NULL);
+}
+
+public int
+weft_try_poll(struct pollfd *fds, size_t n)
+{
+	return poll_acquire(fds, n, 0, NULL);
+}
+
+public int
+weft_poll_context(struct pollfd *fds, size_t n, weft_context *ctx)
+{
+	return poll_acquire(fds, n, WEFT_NEVER, ctx);
 }

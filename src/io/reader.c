@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A descriptor read through a buffer: lines, and bytes looked at before they
- * are taken.
+ * A descriptor read through a buffer: lines, and bytes that are looked at
+ * before they are consumed.
  *
- * What is unread lies in buf[start .. end), in one piece, so that a line can
- * be given in place. When there is little room behind it it moves to the front,
- * and only if there is none at all the buffer doubles, up to `max`. A call that
- * fails has taken nothing: the next one finds all that was read.
+ * Unread bytes are buf[start .. end), contiguous, so that a line is returned in
+ * place. When there is little room behind them they move to the front, and only
+ * if there is none at all the buffer doubles, up to `max`. A call that fails
+ * has consumed nothing: the next one finds all that was read.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 enum {
 	FIRST_BYTES = 4096,
-	MAX_BYTES = 64 * 1024		/* if the reader says nothing */
+	MAX_BYTES = 64 * 1024		/* if the reader has no max */
 };
 
 static size_t
@@ -52,8 +52,8 @@ grow(weft_reader *r)
 }
 
 /*
- * Sees to it that there is room behind what is unread. It moves as soon as
- * that gives more room than is left, so that no read is for a few bytes only.
+ * Makes room behind what is unread. It is moved as soon as that gains more room
+ * than there is, so that no read is for a few bytes only.
  */
 static int
 make_room(weft_reader *r)
@@ -161,7 +161,7 @@ drain(weft_reader *r, void *buf, size_t len)
 	return n;
 }
 
-/* Nothing is in the buffer, and a full one would not hold more than len. */
+/* The buffer is empty, and would not hold more than len: read past it. */
 static ssize_t
 read_past(weft_reader *r, void *buf, size_t len)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calls that only sockets have. MSG_DONTWAIT is given to each try; if the
- * user gave it, too, there is no wait.
+ * The calls that only sockets have. Each try has MSG_DONTWAIT; if the caller
+ * passed it too, the call does not wait.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #define MS INT64_C(1000000)
 
-/* Other queues of the socket, whose events tell nothing of the first. */
+/* Other queues of the socket, which the readiness words do not cover. */
 enum { OTHER_QUEUES = MSG_OOB | MSG_ERRQUEUE };
 
 struct message {
@@ -28,9 +28,7 @@ struct message {
 	socklen_t to_len;	/* to send */
 };
 
-/*
- * A call of one kind: waits if it has to and may. `want` as in fdio_loop.
- */
+/* The whole call; waits if it has to and may. `want` as in fdio_loop. */
 static always_inline ssize_t
 call(int fd, enum dir dir, fdio_try *fn, struct message *m, size_t want)
 {
@@ -45,10 +43,10 @@ call(int fd, enum dir dir, fdio_try *fn, struct message *m, size_t want)
 	n = desc_enter(fd, &d);
 	if (unlikely(n))
 		return n;
-	if (now)
-		n = desc_expired(d, dir) ? -ETIMEDOUT : fn(d, m);
-	else
+	if (!now)
 		n = fdio_loop(d, dir, fn, m, want);
+	else if (!(n = desc_limit_error(d, dir)))
+		n = fn(d, m);
 	desc_leave(d);
 	return n;
 }
@@ -66,8 +64,8 @@ try_recvfrom(struct desc *d, void *arg)
 }
 
 /*
- * With MSG_WAITALL it may take several calls: the number must not be given away
- * in between. NULL: is not needed, or is none.
+ * MSG_WAITALL may take several calls, between which the number must not be
+ * reused: counts the caller as a user. NULL: not needed, or not open.
  */
 static always_inline struct desc *
 hold(int fd, int flags)
@@ -79,7 +77,7 @@ hold(int fd, int flags)
 	return d;
 }
 
-/* Has it a rest, after a part was received? Only with MSG_WAITALL. */
+/* Does a call that received a part have to wait for the rest? */
 static bool
 wants_rest(int fd, int flags)
 {
@@ -92,7 +90,7 @@ wants_rest(int fd, int flags)
 	    type == SOCK_STREAM;
 }
 
-/* Until there is an error or the end. d: the same. */
+/* Receives until there is an error or the end. d: of hold(). */
 static ssize_t
 recv_rest(int fd, struct desc *d, struct message *m, ssize_t n)
 {
@@ -140,7 +138,7 @@ try_recvmsg(struct desc *d, void *arg)
 	return likely(n != 0) ? n : fdio_take_error(d, n);
 }
 
-/* What is left of the parts after n bytes, one by one. d: the same. */
+/* Receives into what n bytes have left of the parts. d: of hold(). */
 static ssize_t
 recv_parts(int fd, struct desc *d, const struct msghdr *msg, int flags,
     ssize_t n)
@@ -168,7 +166,7 @@ recv_parts(int fd, struct desc *d, const struct msghdr *msg, int flags,
 	return total;
 }
 
-/* What comes beside the bytes ends the message, as in the kernel. */
+/* Ancillary data ends the message, as in the kernel. */
 public ssize_t
 weft_recvmsg(int fd, struct msghdr *msg, int flags)
 {
@@ -233,7 +231,7 @@ weft_sendmsg(int fd, const struct msghdr *msg, int flags)
 
 /* ---- connections ---- */
 
-/* These calls have no flag not to block. Within a call. */
+/* accept and connect have no flag not to block. Within a call. */
 static int
 set_nonblock(struct desc *d)
 {
@@ -252,13 +250,13 @@ set_nonblock(struct desc *d)
 	return 0;
 }
 
-/* Which comes first: until, or the deadline. */
+/* The earlier one of `until` and the limits of the descriptor. */
 static int64_t
 first_of(struct desc *d, enum dir dir, int64_t until)
 {
-	int64_t when = (int64_t)a_load_relaxed(&d->deadline[dir]);
+	int64_t when = desc_earliest(d, dir);
 
-	return when && when < until ? when : until;
+	return when < until ? when : until;
 }
 
 static void
@@ -268,10 +266,11 @@ nothing(void *unused)
 }
 
 /*
- * Sleeps in the queue of that direction: until then, or the deadline, or
- * somebody closes it, sets a deadline, or there is an event, which says
- * nothing here. The deadline is read in the queue: one that is set later wakes
- * us. Returns at once if one of these has just been, or nobody would tell it.
+ * Sleeps in the queue of that direction until that time, or a limit, or until
+ * the descriptor is closed, its limits are changed, or there is an event, which
+ * means nothing here. The limits are read after it has entered the queue: a
+ * change that comes later wakes it. Returns at once if one of these has just
+ * happened, or no event would be reported.
  */
 static void
 sleep_in_queue(struct desc *d, enum dir dir, int64_t until)
@@ -287,18 +286,20 @@ sleep_in_queue(struct desc *d, enum dir dir, int64_t until)
 	if (!desc_enqueue(d, dir, seen, &w))
 		return;
 	hard_pause();
-	sleeper_arm(&s, first_of(d, dir, until));
-	sleeper_sleep_with(&s, nothing, NULL,
-	    dir == DIR_IN ? WAIT_READ : WAIT_WRITE);
-	sleeper_disarm(&s);
+	if (!desc_limit_error(d, dir)) {
+		sleeper_arm(&s, first_of(d, dir, until));
+		sleeper_sleep_with(&s, nothing, NULL,
+		    dir == DIR_IN ? WAIT_READ : WAIT_WRITE);
+		sleeper_disarm(&s);
+	}
 	desc_dequeue(d, dir, &w);
 }
 
 /*
- * Sleeps a little, longer each time, before it tries again what no event
- * announces; not beyond the deadline. 0; -ETIMEDOUT; -EBADF: it was closed.
- * If the kernel refuses to watch it (which may need a descriptor, too), or no
- * runtime is there, these are found out afterwards.
+ * Exponential back-off before the next try of what no event announces; not
+ * beyond a limit. 0; -EBADF: it was closed; or as desc_limit_error. If it
+ * cannot be registered (which may need a descriptor, too), or no runtime is
+ * running, these are noticed after the sleep.
  */
 static int
 back_off(struct desc *d, enum dir dir, int64_t *ns)
@@ -317,8 +318,9 @@ back_off(struct desc *d, enum dir dir, int64_t *ns)
 			sleep_in_queue(d, dir, until);
 		if (a_load_relaxed(&d->refs) & CLOSING)
 			return -EBADF;
-		if (desc_expired(d, dir))
-			return -ETIMEDOUT;
+		err = desc_limit_error(d, dir);
+		if (err)
+			return err;
 	} while (weft_now() < until);
 	return 0;
 }
@@ -332,7 +334,7 @@ try_accept(struct desc *d, void *arg)
 	    SOCK_NONBLOCK | SOCK_CLOEXEC, 0, 0);
 }
 
-/* Of the connection, which is gone: the next one may be better. */
+/* An error of the connection, which is lost: accept the next one. */
 static bool
 of_connection(long err)
 {
@@ -344,7 +346,7 @@ of_connection(long err)
 	return false;
 }
 
-/* Of us: it stays in the queue. */
+/* A shortage of this process: the connection stays in the queue. */
 static bool
 of_us(long err)
 {
@@ -373,7 +375,7 @@ accept_one(struct desc *d, struct message *m)
 	return n;
 }
 
-/* The number 0 is a descriptor, too, but not ours to tell from 0. */
+/* 0 is a valid result of accept_one: a descriptor. */
 public int
 weft_accept(int fd, struct sockaddr *from, socklen_t *from_len)
 {
@@ -398,7 +400,7 @@ connect_now(struct desc *d, const struct message *m)
 	return syscall6(SYS_connect, d->fd, (long)m->addr, m->to_len, 0, 0, 0);
 }
 
-/* It is under way: has it come to an end? */
+/* A connect is in progress: is it finished? */
 static long
 try_connected(struct desc *d, void *arg)
 {
@@ -416,8 +418,8 @@ try_connected(struct desc *d, void *arg)
 }
 
 /*
- * A UNIX socket whose listener has no room gives -EAGAIN and no event; others
- * have -EAGAIN for no local port, which is final.
+ * A UNIX socket whose listener has no room gives -EAGAIN and no event; for
+ * other sockets -EAGAIN means that there is no local port, which is final.
  */
 static long
 connect_one(struct desc *d, struct message *m)
@@ -426,8 +428,9 @@ connect_one(struct desc *d, struct message *m)
 	long n = set_nonblock(d);
 
 	while (!n) {
-		if (desc_expired(d, DIR_OUT))
-			return -ETIMEDOUT;
+		n = desc_limit_error(d, DIR_OUT);
+		if (n)
+			return n;
 		n = connect_now(d, m);
 		if (n == -EINPROGRESS || n == -EINTR || n == -EALREADY)
 			return fdio_loop(d, DIR_OUT, try_connected, m, 0);
@@ -457,8 +460,8 @@ weft_connect(int fd, const struct sockaddr *to, socklen_t to_len)
 }
 
 /*
- * Who waits for room learns that there will be none: of a UNIX socket that is
- * full the kernel tells nobody who polls.
+ * Wakes writers that wait for room, since there will be none: for a UNIX socket
+ * that is full the kernel reports no event.
  */
 public int
 weft_shutdown(int fd, int how)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading and writing bytes, whatever the descriptor is:
+ * Reading and writing bytes, by the kind of the descriptor:
  *
- *	a socket	recv and send, which take a flag not to block, so
- *			that O_NONBLOCK can be as it likes; and no SIGPIPE
+ *	socket		recv and send with MSG_DONTWAIT, with or without
+ *			O_NONBLOCK; and no SIGPIPE
  *	non-blocking	read and write
- *	blocking	the kernel is asked not to wait, which it knows of
- *			some kinds; of the others we ask whether it is ready,
- *			one of us at a time. If another process takes what was
- *			there the thread blocks, so the call is announced
- *	a file		an announced call
+ *	blocking	with RWF_NOWAIT, where the kernel has it; otherwise
+ *			poll, and the call if it is ready, one caller at a time.
+ *			If another process is faster the thread blocks, so the
+ *			call is announced
+ *	file		an announced call
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include "tsan_io.h"
 #include "weft.h"
 
-/* What a pipe that is ready takes at least; parts that the kernel takes. */
+/* What a pipe that is ready takes at least; the kernel's limit of parts. */
 enum { PIPE_ATOM = 4096, PARTS_MAX = 1024 };
 enum { NOWAIT = 8 };			/* RWF_NOWAIT */
 
@@ -36,8 +36,8 @@ struct vec {
 };
 
 /*
- * What a socket said, other than how many bytes. A number that was a socket's
- * and is not any more: it is tried anew.
+ * A socket returned an error or 0. If the number is not a socket's any more,
+ * it was closed externally: probe it again, and retry.
  */
 static noinline long
 no_bytes(struct desc *d, long n)
@@ -68,8 +68,8 @@ is_empty(const struct vec *v)
 /* ---- blocking ones ---- */
 
 /*
- * -EOPNOTSUPP: it does not know how. It may also say -EAGAIN for want of a lock
- * of its own, which no event would end: so then we ask.
+ * -EOPNOTSUPP: not for this kind. The kernel may also return -EAGAIN because
+ * one of its own locks is taken, which no event would end: so then poll.
  */
 static long
 nowait(struct desc *d, enum dir dir, const struct vec *v)
@@ -80,7 +80,7 @@ nowait(struct desc *d, enum dir dir, const struct vec *v)
 	return n == -EAGAIN && fdio_ready_now(d, dir) ? -EINTR : n;
 }
 
-/* Not ready: that will not change if it was opened the other way. */
+/* Not ready; that never changes if it was opened for the other direction. */
 static long
 not_ready(struct desc *d, enum dir dir)
 {
@@ -90,8 +90,8 @@ not_ready(struct desc *d, enum dir dir)
 }
 
 /*
- * One that blocks. `raw` is the call, of `arg`, which is all of v, or at
- * most as much of it as does not block if it is ready.
+ * One try on a blocking descriptor. `raw` is the call, on `arg`, which is all
+ * of v, or as much of it as does not block if the descriptor is ready.
  */
 static noinline long
 slow(struct desc *d, enum dir dir, const struct vec *v, fdio_try *raw,
@@ -125,7 +125,7 @@ read_raw(struct desc *d, void *arg)
 	return fd_read(d->fd, b->p, b->n);
 }
 
-/* Is no socket. */
+/* Not a socket. */
 static noinline long
 read_other(struct desc *d, void *arg)
 {
@@ -215,8 +215,9 @@ write_raw(struct desc *d, void *arg)
 }
 
 /*
- * One that blocks would write all of it. One atom at a time it does not, as
- * long as no other process writes. (A terminal may: it has less room.)
+ * A blocking descriptor would block until all is written. With one atom at a
+ * time it does not, as long as no other process writes. (A terminal may block:
+ * it has less room.)
  */
 static long
 slow_write(struct desc *d, const struct vec *v, struct bytes part)
@@ -253,7 +254,7 @@ try_write(struct desc *d, void *arg)
 	return likely(n >= 0) ? n : no_bytes(d, n);
 }
 
-/* All of it: a write does not return half done unless there is an error. */
+/* Writes all of it, unless there is an error. */
 static ssize_t
 write_all(struct desc *d, const char *p, size_t len, size_t *done)
 {
@@ -272,7 +273,7 @@ write_all(struct desc *d, const char *p, size_t len, size_t *done)
 	return (ssize_t)*done;
 }
 
-/* The whole call. If it gets `done` the caller will be told of both. */
+/* The whole call. With `done` the caller learns both, bytes and error. */
 static ssize_t
 write_call(int fd, const void *buf, size_t len, size_t *done)
 {
@@ -318,7 +319,7 @@ writev_raw(struct desc *d, void *arg)
 	return syscall6(SYS_writev, d->fd, (long)v->iov, v->n, 0, 0, 0);
 }
 
-/* The first part that is not empty, which is enough of a write. */
+/* The first part that is not empty: writev may write less than all. */
 static struct bytes
 first_part(const struct vec *v)
 {
@@ -352,7 +353,7 @@ try_writev(struct desc *d, void *arg)
 	return n >= 0 ? n : no_bytes(d, n);
 }
 
-/* What is left of them after n bytes; *part is a changed copy of the first. */
+/* Skips n bytes; *rest is what is left of the part in which they end. */
 static bool
 advance(struct vec *v, size_t n, struct bytes *rest)
 {
@@ -413,7 +414,7 @@ weft_writev(int fd, const struct iovec *iov, int n)
 
 /* ---- reading all of it ---- */
 
-/* Up to the end, within one call: nobody else gets the number meanwhile. */
+/* Until the end, as one user: the number is not reused in between. */
 static ssize_t
 read_all(struct desc *d, char *p, size_t len, size_t *done)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parsing and printing of addresses. What can be understood without asking
- * anybody is understood here: numbers, every address, this machine, paths.
+ * Parsing and printing of addresses, as far as no lookup is needed: numeric
+ * ones, the wildcard, the loopback, paths.
  *
- * libc's own parser of version 4 is not asked: it takes "127.1", "010.0.0.1"
- * (which is 8.0.0.1) and "2130706433" for addresses. Here these are none, and
- * no names either, since a name does not end in a number.
+ * libc's parser of IPv4 is not used: it accepts "127.1", "010.0.0.1" (as
+ * 8.0.0.1) and "2130706433". Here these are malformed, and no names either,
+ * since a name does not end in a number.
  */
 #define _GNU_SOURCE 1
 #include "address.h"
@@ -98,14 +98,14 @@ address_fill(weft_address *a, const struct target *t, int family,
 		address_set_port(a, t->port);
 }
 
-/* What is not set is zero in both: see above, and parse_path. */
+/* Unused bytes are zero in both: see address_fill and parse_path. */
 bool
 address_same(const weft_address *a, const weft_address *b)
 {
 	return a->len == b->len && memcmp(a->bytes_, b->bytes_, a->len) == 0;
 }
 
-/* ---- letters (not isalpha: that asks the locale of the thread) ---- */
+/* ---- letters (not isalpha, which depends on the thread's locale) ---- */
 
 static bool
 is_digit(char c)
@@ -156,7 +156,7 @@ number(const char *s, int64_t max)
 
 /* ---- ports ---- */
 
-/* "http", "3com-tsmux": what libc may be asked for. */
+/* "http", "3com-tsmux": what may be looked up. */
 static bool
 is_service(const char *s)
 {
@@ -194,7 +194,7 @@ add_known(struct target *t, int family, const void *bytes, uint32_t zone)
 	address_fill(&t->known[t->n++], t, family, bytes, zone);
 }
 
-/* No host: version 6 first if it is to be found at, as that has both. */
+/* No host. To listen IPv6 first, since its socket accepts both versions. */
 static int
 parse_nowhere(struct target *t, bool passive)
 {
@@ -240,7 +240,7 @@ parse_zone(const char *zone)
 	return n < 0 ? n : r.ifr_ifindex;
 }
 
-/* What stands in brackets. A version 4 address in version 6 is the former. */
+/* What is in brackets. An IPv4-mapped address is treated as IPv4. */
 static int
 parse_v6(struct target *t, char *host)
 {
@@ -264,7 +264,7 @@ parse_v6(struct target *t, char *host)
 	return 0;
 }
 
-/* Does it end in a number? Then it is no name. A last dot does not count. */
+/* Then it is no name. A final dot does not count. */
 static bool
 ends_in_number(const char *host)
 {
@@ -280,7 +280,7 @@ ends_in_number(const char *host)
 	    from + 2 + span(host + from + 2, is_hex) == len;
 }
 
-/* Nothing that a name server, or a file of names, should ever see. */
+/* False for what must not be passed to a name server or /etc/hosts. */
 static bool
 is_name(const char *host)
 {
@@ -345,7 +345,7 @@ parse_path(struct target *t, const char *path, bool passive)
 
 	if (len == 0 || (abstract && len == 1 && !passive))
 		return -EINVAL;
-	/* A path is ended by a NUL, and a name begun by one. */
+	/* A path ends with a NUL, an abstract name begins with one. */
 	if (len + !abstract > sizeof un->sun_path)
 		return -ENAMETOOLONG;
 	memset(a, 0, sizeof *a);
@@ -428,7 +428,7 @@ print_v6(const struct sockaddr_in6 *a, char *text)
 	format(text, WEFT_ADDRESS_TEXT, "[%s%s]:%d", host, zone, port);
 }
 
-/* A NUL in a name is printed as what it begins with. */
+/* NULs of an abstract name are printed as '@'. */
 static void
 print_path(const struct sockaddr_un *a, size_t len, char *text)
 {
@@ -437,7 +437,7 @@ print_path(const struct sockaddr_un *a, size_t len, char *text)
 	memcpy(text, a->sun_path, len);
 	text[len] = 0;
 	if (len == 0 || *text)
-		return;		/* a path, which a NUL may end */
+		return;		/* a path, maybe with a NUL at its end */
 	for (size_t i = 0; i < len; i++)
 		if (!text[i])
 			text[i] = '@';

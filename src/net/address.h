@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Addresses as text: what "tcp" and "host:port" say, before anybody is asked.
+ * Addresses as text: what "tcp" and "host:port" mean, before any lookup.
  */
 #ifndef ADDRESS_H
 #define ADDRESS_H
@@ -14,26 +14,26 @@ enum {
 	PORT_NAMED = -1
 };
 
-/* Where to; or, if it is passive, where to be found. */
+/* Where to dial; or, if it is passive, where to listen. */
 struct target {
 	int family;		/* of the network; AF_UNSPEC: 4 or 6 */
 	int type, protocol;
-	int port;		/* PORT_NAMED: what the service has */
+	int port;		/* PORT_NAMED: that of the service */
 	char service[ADDRESS_SERVICE + 1];
 	char host[ADDRESS_HOST + 1];	/* to be looked up, or "" */
-	size_t n;		/* what is known: 0 if there is a host */
+	size_t n;		/* known addresses; 0 if there is a host */
 	weft_address known[2];
 };
 
 /*
- * 0; -EINVAL: no such network, no address; -EAFNOSUPPORT: an address of
- * another version than the network; -ENAMETOOLONG; -ENODEV: no such zone.
- * An empty host is every address if passive, this machine if not.
+ * 0; -EINVAL: no such network, or a malformed address; -EAFNOSUPPORT: an
+ * address of another IP version than the network; -ENAMETOOLONG; -ENODEV: no
+ * such zone. An empty host is the wildcard if passive, else the loopback.
  */
 int address_parse(struct target *t, const char *network, const char *address,
     bool passive);
 
-/* Of an internet address; others have none. */
+/* Of an IP address; others have no port. */
 void address_set_port(weft_address *a, int port);
 int address_port(const struct sockaddr *a);
 

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Dialling: the first address gets a head start; then the next is tried beside
- * it, and so on; one that fails lets the next begin at once. The first that is
- * connected wins.
+ * Dialling, as Happy Eyeballs (RFC 8305): the first address gets a head start;
+ * then the next is tried in parallel, and so on; a failure starts the next
+ * attempt at once. The first attempt that is connected wins.
  *
- * Each attempt is a goroutine that does nothing but connect and report; who
- * dials (the caller) owns all descriptors, decides everything and waits for
- * reports, the next start, the time and the context at once. In the end it
- * ends the waits of those that are still pending, and takes their reports:
- * nobody is left who knows of this dial, which is on our stack. Only then it
- * closes their descriptors: an attempt that has not yet begun would connect
- * whatever had its number by then. What ends the waits is a deadline that is
- * over, which also holds for who comes later.
+ * An attempt is a goroutine that only connects and reports. The caller owns all
+ * descriptors, makes all decisions, and waits for reports, the next start, the
+ * time and the context in one select. In the end it ends the waits of the
+ * attempts that are pending and receives their reports: then no goroutine has
+ * a pointer to the dial, which is on the caller's stack. Only after that it
+ * closes their descriptors: an attempt that has not begun yet would connect
+ * whatever has its number by then. The waits are ended by a deadline in the
+ * past, which also holds for an attempt that begins later.
  *
- * If there is one address and no context there is nothing to do beside it: the
- * caller connects itself, with the descriptor's deadline. So it does where no
- * goroutine can be made, on a thread without a runtime; then one address comes
- * after the other, and a context is looked at in between.
+ * With one address and no context nothing happens in parallel: the caller
+ * connects itself, with the descriptor's deadline. So it does on a thread
+ * without a runtime, where there are no goroutines; then addresses are tried
+ * one after the other, and the context is checked in between.
  *
- * Rejected: to wait for all descriptors with one poll. It needs no goroutines,
- * but it would need a descriptor for the context, too.
+ * Rejected: to wait for all descriptors with one poll, and no goroutines. The
+ * delays, the order and the reports of each attempt would be a state machine
+ * of their own.
  */
 #define _GNU_SOURCE 1
 #include "dial.h"
@@ -30,11 +31,12 @@
 #include "desc.h"
 #include "hard.h"
 #include "netcall.h"
+#include "options.h"
 #include "tcp_options.h"
 #include "tsan_io.h"
 
 enum {
-	/* of a name that has more, the rest is not tried */
+	/* more addresses of a name are not tried */
 	MOST = 64,
 	BIND_NO_PORT = 24	/* IP_BIND_ADDRESS_NO_PORT */
 };
@@ -46,7 +48,7 @@ struct dial {
 	const weft_address *to;
 	size_t n;
 	const struct found *from;	/* or NULL */
-	const weft_dial_opt *opt;
+	const weft_dial_options *opt;
 	const struct dial_deadline *limit;
 	int64_t head_start;	/* WEFT_NEVER: one after the other */
 	bool here;		/* the caller connects: no goroutines */
@@ -70,9 +72,9 @@ struct report {
 /* ---- sockets ---- */
 
 /*
- * Binds to the address of the right family. While it says no port the kernel
- * need not choose one yet, and has more to choose from once it knows where to;
- * a port that it says may still be in use by a connection that is over.
+ * Binds to the address of that family. Without a port the kernel chooses one at
+ * connect, from more that are free for that peer; with a port, it may still be
+ * in TIME_WAIT of an older connection.
  */
 static int
 bind_from(int fd, const struct found *from, int family)
@@ -122,7 +124,7 @@ make_socket(struct dial *d, const weft_address *to)
 }
 
 bool
-dial_met_itself(int fd, const weft_address *to)
+dial_self_connected(int fd, const weft_address *to)
 {
 	weft_address own;
 
@@ -141,7 +143,7 @@ connect_goroutine(struct dial *d, uint32_t which)
 
 	r.error = weft_connect(d->fd[which], address_get(to), to->len);
 	hard_pause();
-	/* After this d is gone, if it is the last one. */
+	/* After the last report d does not exist any more. */
 	weft_chan_send(d->reports, &r);
 }
 
@@ -177,7 +179,7 @@ attempt_done(struct dial *d, size_t which, int error)
 	int fd = d->fd[which];
 
 	d->fd[which] = -1;
-	if (!error && !d->from && dial_met_itself(fd, &d->to[which]))
+	if (!error && !d->from && dial_self_connected(fd, &d->to[which]))
 		error = -ECONNREFUSED;
 	if (!error && d->won < 0) {
 		d->won = fd;
@@ -236,7 +238,7 @@ wait_report(struct dial *d)
 	return 0;
 }
 
-/* Leaves nobody and nothing behind but who has won. */
+/* Ends all other attempts, and closes their descriptors. */
 static void
 cancel_pending(struct dial *d)
 {
@@ -274,7 +276,7 @@ run(struct dial *d)
 
 int
 dial_any(const struct found *to, const struct found *from,
-    const weft_dial_opt *opt, const struct dial_deadline *limit)
+    const weft_dial_options *opt, const struct dial_deadline *limit)
 {
 	struct dial d = {
 		.to = to->at, .n = to->n < MOST ? to->n : MOST, .from = from,
@@ -297,20 +299,23 @@ dial_any(const struct found *to, const struct found *from,
 }
 
 public int
-weft_dial_opt_(const char *network, const char *address,
-    const weft_dial_opt *opt)
+weft_dial_opt(const char *network, const char *address,
+    const weft_dial_options *opt, size_t size)
 {
-	static const weft_dial_opt none;
-	struct dial_deadline limit = dial_deadline_of(opt);
+	weft_dial_options o;
+	struct dial_deadline limit;
 	struct found *to = NULL, *from = NULL;
-	int r;
+	int r = options_copy(&o, sizeof o, opt, size);
 
+	if (r)
+		return r;
 	tsan_io_release();
+	limit = dial_deadline_of(&o);
 	r = resolve(network, address, false, &limit, &to);
-	if (r == 0 && opt && opt->local)
-		r = resolve(network, opt->local, true, &limit, &from);
+	if (r == 0 && o.local)
+		r = resolve(network, o.local, true, &limit, &from);
 	if (r == 0)
-		r = dial_any(to, from, opt ? opt : &none, &limit);
+		r = dial_any(to, from, &o, &limit);
 	free(from);
 	free(to);
 	return r;
@@ -319,5 +324,5 @@ weft_dial_opt_(const char *network, const char *address,
 public int
 weft_dial(const char *network, const char *address)
 {
-	return weft_dial_opt_(network, address, NULL);
+	return weft_dial_opt(network, address, NULL, 0);
 }

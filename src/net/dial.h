@@ -6,16 +6,16 @@
 #include "resolve.h"
 
 /*
- * To one of them, in that order; from one of `from` (of the same family), if
- * that is not NULL. A descriptor or -errno. May wait.
+ * Connects to one of them, tried in that order; from one of `from` (of the same
+ * family), if that is not NULL. A descriptor or -errno. May wait.
  */
 int dial_any(const struct found *to, const struct found *from,
-    const weft_dial_opt *opt, const struct dial_deadline *limit);
+    const weft_dial_options *opt, const struct dial_deadline *limit);
 
 /*
- * Is a TCP socket connected to itself? To a port that nobody listens on, but
- * which the kernel chose for our own end, that succeeds.
+ * Is a TCP socket connected to itself? A connect to a port without a listener
+ * succeeds if the kernel chooses that port for the local end.
  */
-bool dial_met_itself(int fd, const weft_address *to);
+bool dial_self_connected(int fd, const weft_address *to);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Until when something is worth doing: a time and a context. Made once, at the
- * door; everything behind it waits with the calls below.
+ * The limits of a dial or a lookup: a time and a context. Made once, by the
+ * public call; all that it calls waits with the functions below.
  */
 #ifndef DIAL_DEADLINE_H
 #define DIAL_DEADLINE_H
@@ -10,12 +10,12 @@
 #include "weft.h"
 
 struct dial_deadline {
-	int64_t until;		/* that of the context, if it is earlier */
+	int64_t until;		/* the earlier of the two; WEFT_NEVER: none */
 	weft_context *context;
 };
 
 static inline struct dial_deadline
-dial_deadline_of(const weft_dial_opt *opt)
+dial_deadline_of(const weft_dial_options *opt)
 {
 	struct dial_deadline l = { WEFT_NEVER, opt ? opt->context : NULL };
 	int64_t last = weft_context_deadline(l.context);
@@ -27,7 +27,7 @@ dial_deadline_of(const weft_dial_opt *opt)
 	return l;
 }
 
-/* 0 while it is worth going on; -ETIMEDOUT, -ECANCELED. */
+/* 0 while the limits allow it; -ETIMEDOUT, -ECANCELED. */
 static inline int
 dial_deadline_error(const struct dial_deadline *l)
 {
@@ -39,11 +39,12 @@ dial_deadline_error(const struct dial_deadline *l)
 }
 
 /*
- * Waits for a channel, but not beyond `when`: 0 (what it could do is done, and
- * is preferred); -ETIMEDOUT; the error of the context.
+ * Waits for a channel operation, but not beyond `when`: 0: it is done, which is
+ * preferred; -ETIMEDOUT; the error of the context.
  */
 static inline int
-dial_deadline_select(const struct dial_deadline *l, weft_case wanted, int64_t when)
+dial_deadline_select(const struct dial_deadline *l, weft_case wanted,
+    int64_t when)
 {
 	weft_case cases[] = {
 		wanted, WEFT_RECV(weft_context_done(l->context), NULL)

@@ -2,16 +2,15 @@
 /*
  * Listening: at the first of the addresses that this machine has.
  *
- * The file of a UNIX socket outlives its socket, so a server that was killed
- * finds its own file in the way. If nobody is behind it, it goes: that is
- * asked by connecting to it. Only a socket is ever removed. (Two that begin at
- * the same time may both find the old one dead. The kernel has no way to
- * replace it in one step under its own name; the one that came first then
- * listens on a file without a name.)
+ * The file of a UNIX socket outlives its socket, so that a server that was
+ * killed leaves a stale file. One without a listener, which a connect tells, is
+ * removed; only sockets are ever removed. (Two servers that start at the same
+ * time may both find the old file stale. The kernel has no way to replace it
+ * atomically; the first server then listens on a file without a name.)
  *
- * The mode of that file is given to the socket before it has a name, so that
- * at no time more is allowed than was asked for. The kernel takes the umask
- * off; what it took is added under the name, and before anybody can connect.
+ * The mode of that file is set on the socket before it has a name, so that it
+ * never has more permissions than were asked for. The kernel applies the umask;
+ * what that took away is added afterwards by chmod, and before listen.
  */
 #define _GNU_SOURCE 1
 #include <fcntl.h>
@@ -24,6 +23,7 @@
 
 #include "desc.h"
 #include "netcall.h"
+#include "options.h"
 #include "resolve.h"
 #include "tcp_options.h"
 
@@ -39,7 +39,7 @@ path_of(const weft_address *a)
 	    un->sun_path[0] ? un->sun_path : NULL;
 }
 
-/* 0 and what it is, or -errno. Not of what a link points to. */
+/* 0 or -errno. Does not follow links. */
 static int
 lstat_path(const char *path, struct stat *st)
 {
@@ -53,7 +53,7 @@ remove_path(const char *path)
 	syscall6(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0, 0);
 }
 
-/* Is there a socket's file, with nobody behind it? */
+/* Is there the file of a socket, without a listener? */
 static bool
 is_stale_socket(const weft_address *a)
 {
@@ -107,13 +107,13 @@ bind_path(int fd, const weft_address *a, mode_t mode)
 
 static int
 set_options(int fd, const weft_address *a, bool v6_only,
-    const weft_listen_opt *opt)
+    const weft_listen_options *opt)
 {
 	int err = 0;
 
 	if (a->family == AF_UNIX)
 		return 0;
-	/* Said in both cases: the system has a default that can be changed. */
+	/* Set in both cases: the default is a setting of the system. */
 	if (a->family == AF_INET6)
 		err = net_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, v6_only);
 	if (!err && a->type == SOCK_STREAM)
@@ -125,9 +125,9 @@ set_options(int fd, const weft_address *a, bool v6_only,
 	return err;
 }
 
-/* The kernel makes less of a backlog that is too much. */
+/* The kernel limits the backlog to its maximum. */
 static int
-bind_and_listen(int fd, const weft_address *a, const weft_listen_opt *opt)
+bind_and_listen(int fd, const weft_address *a, const weft_listen_options *opt)
 {
 	int err = path_of(a) ? bind_path(fd, a, opt->mode) :
 	    net_bind(fd, a);
@@ -141,7 +141,7 @@ bind_and_listen(int fd, const weft_address *a, const weft_listen_opt *opt)
 }
 
 static int
-listen_at(const weft_address *a, bool v6_only, const weft_listen_opt *opt)
+listen_at(const weft_address *a, bool v6_only, const weft_listen_options *opt)
 {
 	int fd = net_socket(a->family, a->type, a->protocol);
 	int err;
@@ -172,7 +172,7 @@ only_v6(const char *network)
 	return network;
 }
 
-/* Not one that is in use: who asked for both versions shall not get one. */
+/* Not -EADDRINUSE: a listener for both versions must not get only one. */
 static bool
 is_elsewhere(int err)
 {
@@ -180,26 +180,27 @@ is_elsewhere(int err)
 }
 
 public int
-weft_listen_opt_(const char *network, const char *address,
-    const weft_listen_opt *opt)
+weft_listen_opt(const char *network, const char *address,
+    const weft_listen_options *opt, size_t size)
 {
-	static const weft_listen_opt none;
+	weft_listen_options o;
 	struct dial_deadline limit = dial_deadline_of(NULL);
 	struct found *f;
 	bool v6_only;
-	int r, first = 0;
+	int first = 0, r = options_copy(&o, sizeof o, opt, size);
 
-	opt = opt ? opt : &none;
-	if (network && opt->v6_only)
+	if (r)
+		return r;
+	if (network && o.v6_only)
 		network = only_v6(network);
-	r = opt->backlog < 0 ? -EINVAL :
+	r = o.backlog < 0 ? -EINVAL :
 	    resolve(network, address, true, &limit, &f);
 	if (r < 0)
 		return r;
 	v6_only = strchr(network, '6') != NULL;
 	r = -EAFNOSUPPORT;
 	for (size_t i = 0; i < f->n && is_elsewhere(r); i++) {
-		r = listen_at(&f->at[i], v6_only, opt);
+		r = listen_at(&f->at[i], v6_only, &o);
 		first = i == 0 ? r : first;
 	}
 	free(f);
@@ -209,5 +210,5 @@ weft_listen_opt_(const char *network, const char *address,
 public int
 weft_listen(const char *network, const char *address)
 {
-	return weft_listen_opt_(network, address, NULL);
+	return weft_listen_opt(network, address, NULL, 0);
 }

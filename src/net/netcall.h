@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The system calls about sockets that never wait, beside those of fdcall.h.
- * Each returns what the kernel does, or -errno.
+ * System calls on sockets that never wait, beside those of fdcall.h. Each
+ * returns the kernel's result, or -errno.
  */
 #ifndef NETCALL_H
 #define NETCALL_H
@@ -12,8 +12,8 @@
 #include "weft.h"
 
 /*
- * Non-blocking, and closed by exec. Before anybody else sees the number,
- * desc_new_fd is called; until then it is closed with fd_close.
+ * Non-blocking and close-on-exec. The caller calls desc_new_fd before it
+ * publishes the number; until then it is closed with fd_close.
  */
 static inline int
 net_socket(int family, int type, int protocol)
@@ -48,7 +48,7 @@ net_set(int fd, int level, int option, int value)
 	return (int)fd_setsockopt(fd, level, option, &value, sizeof value);
 }
 
-/* The address of its own end, and of the other; of *a only len and bytes. */
+/* The local address, and the peer's; of *a only len and bytes are set. */
 static inline int
 net_name(int fd, weft_address *a)
 {

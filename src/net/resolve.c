@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names are looked up with getaddrinfo, since only libc knows all that a
- * machine is set up to ask. It blocks, for many seconds if a server does not
- * answer, and cannot be told to stop. So a lookup is made by a goroutine of
- * its own, in an announced call, and who asks waits for it only as long as it
- * wants to: both have the lookup, and the last of them frees it.
+ * Names are resolved by getaddrinfo, since only libc knows all sources that the
+ * machine is configured for. It blocks, for many seconds if a server does not
+ * answer, and cannot be cancelled. So a lookup runs in a goroutine of its own,
+ * in an announced call, and the caller waits for it only as long as its limits
+ * allow. Both have a reference to the lookup, and the last one frees it.
  *
- * Each costs a thread while it blocks: there are SLOTS at a time. A slot is an
- * element of a channel, so that waiting for one ends with the time or the
- * context, too; who looks gives it back. A lookup whose asker has gone keeps
- * its slot: it has the thread, after all.
+ * A lookup occupies a thread while it blocks: there are at most SLOTS at a
+ * time. A slot is an element of a channel, so that waiting for one is ended by
+ * the time or the context, too; the goroutine of the lookup returns it. An
+ * abandoned lookup keeps its slot, since it still occupies the thread.
  *
  * What needs no lookup does not get here, or leaves at once.
  *
- * Order. libc has sorted by what is best (RFC 6724). From that we take the two
- * versions by turns, so that if one of them does not work here the second try
- * is of the other.
+ * Order. libc has sorted the addresses (RFC 6724). The two IP versions are
+ * interleaved, so that if one does not work here the second attempt is of the
+ * other.
  *
- * AI_ADDRCONFIG leaves out versions that this machine has no address of, not
- * counting the loopback's. That saves questions, but is wrong for what is on
- * this machine: so it is not used for "localhost" nor with a network that says
- * its version, and a name that was not found is asked for again without.
+ * AI_ADDRCONFIG omits IP versions of which this machine has no address, not
+ * counting the loopback. That saves queries, but is wrong for what is on this
+ * machine: so it is not used for "localhost" nor with a network that names its
+ * version, and a name that was not found is looked up again without it.
  */
 #define _GNU_SOURCE 1
 #include "resolve.h"
@@ -33,32 +33,33 @@
 
 #include "atomic.h"
 #include "hard.h"
+#include "options.h"
 #include "thread_state.h"
 
 enum {
 	SLOTS = 32,
-	/* getaddrinfo loads modules, which count on a thread's stack. It is
-	 * memory only where it is touched. */
+	/* getaddrinfo loads modules, which expect the stack of a thread. Only
+	 * what is touched is memory. */
 	LOOKUP_STACK = 1024 * 1024
 };
 
 struct lookup {
 	/* constant */
 	struct target what;
-	weft_chan *done;	/* closed when the rest is there */
+	weft_chan *done;	/* closed when the result is there */
 
-	/* who looks, until done is closed */
+	/* the lookup's goroutine, until done is closed */
 	int error;
 	int port;
 	struct addrinfo *list;	/* NULL: there was no name */
 
 	/* any thread, atomic */
-	a32 refs;		/* who asks, who looks */
+	a32 refs;		/* the caller, the goroutine */
 };
 
-/* ---- asking libc ---- */
+/* ---- libc ---- */
 
-/* (What this libc does not have is given a number that is not used.) */
+/* Where libc does not have it: a value that it does not return. */
 #ifndef EAI_NODATA
 #define EAI_NODATA 10001
 #endif
@@ -95,7 +96,7 @@ reason(int eai)
 		thread_state_locate(&at);
 		return *at.error > 0 ? -*at.error : -EIO;
 	default:
-		return -EIO;	/* EAI_FAIL: an answer that is none */
+		return -EIO;	/* EAI_FAIL: an invalid answer */
 	}
 }
 
@@ -121,7 +122,7 @@ ask_host(struct lookup *l)
 	return err;
 }
 
-/* The port of a service does not depend on the version. */
+/* The port of a service does not depend on the IP version. */
 static int
 ask_port(struct lookup *l)
 {
@@ -158,7 +159,7 @@ lookup_blocking(void *lookup)
 
 static APTR(weft_chan) slots;
 
-/* Full when all are taken. Made by the first that needs it, for good. */
+/* Full when all are taken. Made by the first lookup, and never freed. */
 static weft_chan *
 slots_get(void)
 {
@@ -180,8 +181,8 @@ slot_take(const struct dial_deadline *limit)
 {
 	weft_chan *c = slots_get();
 
-	return c ? dial_deadline_select(limit, WEFT_SEND(c, NULL), limit->until) :
-	    -ENOMEM;
+	return !c ? -ENOMEM :
+	    dial_deadline_select(limit, WEFT_SEND(c, NULL), limit->until);
 }
 
 static void
@@ -210,7 +211,7 @@ lookup_make(const struct target *t)
 	return l;
 }
 
-/* One less who has it. */
+/* Drops a reference. */
 static void
 lookup_drop(struct lookup *l)
 {
@@ -224,7 +225,7 @@ lookup_drop(struct lookup *l)
 	free(l);
 }
 
-/* The goroutine; a slot is taken for it, and it has the lookup. */
+/* The goroutine; it has a slot, and a reference to the lookup. */
 static void
 lookup_goroutine(struct lookup *l)
 {
@@ -234,7 +235,7 @@ lookup_goroutine(struct lookup *l)
 	lookup_drop(l);
 }
 
-/* Nobody else could run meanwhile. The thread's errno is not ours to use. */
+/* Without a runtime. errno of the thread is left as it is. */
 static int
 lookup_inline(struct lookup *l)
 {
@@ -267,7 +268,8 @@ lookup_run(struct lookup *l, const struct dial_deadline *limit)
 		a_add_relaxed(&l->refs, -1u);
 		return (int)started;
 	}
-	return dial_deadline_select(limit, WEFT_RECV(l->done, NULL), limit->until);
+	return dial_deadline_select(limit, WEFT_RECV(l->done, NULL),
+	    limit->until);
 }
 
 /* ---- results ---- */
@@ -289,7 +291,7 @@ usable(const struct addrinfo *ai)
 	    (ai->ai_family == AF_INET || ai->ai_family == AF_INET6);
 }
 
-/* Unless it is there already: libc repeats what a file of names repeats. */
+/* Unless it is there already: libc repeats duplicates of /etc/hosts. */
 static void
 found_add(struct found *f, const struct target *t, const struct addrinfo *ai)
 {
@@ -308,7 +310,7 @@ found_add(struct found *f, const struct target *t, const struct addrinfo *ai)
 	f->n++;
 }
 
-/* The next from there on that is (`same`), or is not, of that family. */
+/* The first from there on that is (`same`), or is not, of that family. */
 static const struct addrinfo *
 next_of(const struct addrinfo *ai, int family, bool same)
 {
@@ -317,7 +319,7 @@ next_of(const struct addrinfo *ai, int family, bool same)
 	return ai;
 }
 
-/* By turns, beginning with the version of the first. */
+/* Alternates between the IP versions, beginning with that of the first. */
 static void
 interleave(struct found *f, const struct target *t,
     const struct addrinfo *list)
@@ -407,12 +409,17 @@ resolve(const char *network, const char *address, bool passive,
 
 public int
 weft_resolve(const char *network, const char *address, weft_address *out,
-    size_t max, const weft_dial_opt *opt)
+    size_t max, const weft_dial_options *opt, size_t size)
 {
-	struct dial_deadline limit = dial_deadline_of(opt);
+	weft_dial_options o;
+	struct dial_deadline limit;
 	struct found *f;
-	int n = resolve(network, address, false, &limit, &f);
+	int n = options_copy(&o, sizeof o, opt, size);
 
+	if (n)
+		return n;
+	limit = dial_deadline_of(&o);
+	n = resolve(network, address, false, &limit, &f);
 	if (n < 0)
 		return n;
 	n = (int)f->n;

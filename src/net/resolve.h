@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names: from what a network and an address say to where that is. */
+/* Names: from a network and an address as text to socket addresses. */
 #ifndef RESOLVE_H
 #define RESOLVE_H
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Options of TCP that a connection has, whichever end it was made from. */
+/* TCP options of connections, dialled or accepted. */
 #ifndef TCP_OPTIONS_H
 #define TCP_OPTIONS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /*
- * Keepalive in seconds; 0: the default, negative: none. Set on a socket that
- * listens they are those of what is accepted. 0 or -errno.
+ * Keepalive in nanoseconds; 0: the default, negative: none. Set on a listener
+ * they are inherited by what it accepts. 0 or -errno; -EINVAL: keepalive is
+ * less than a millisecond (seconds, by mistake) or more than the kernel takes.
  */
-int netopt_tcp(int fd, bool delay, int keepalive);
+int netopt_tcp(int fd, bool delay, int64_t keepalive);
 
 #endif

@@ -334,12 +334,6 @@ desc_unlock_dir(struct desc *d, enum dir dir)
 	sched_ready_list(&woken);
 }
 
-static int64_t
-deadline_of(struct desc *d, enum dir dir)
-{
-	return (int64_t)a_load_relaxed(&d->deadline[dir]);
-}
-
 /* ---- closed externally ---- */
 
 static bool
@@ -350,9 +344,10 @@ is_socket(struct desc *d)
 }
 
 static bool
-has_deadline(struct desc *d)
+has_limit(struct desc *d)
 {
-	return deadline_of(d, DIR_IN) || deadline_of(d, DIR_OUT);
+	return a_load_relaxed(&d->deadline[DIR_IN]) ||
+	    a_load_relaxed(&d->deadline[DIR_OUT]);
 }
 
 /*
@@ -376,7 +371,7 @@ which_socket(int fd)
 	return (uint32_t)st.st_ino;
 }
 
-/* Lock held. Is the fd the file that the deadlines were set for? */
+/* Lock held. Is the fd the file that the limits were set for? */
 static bool
 has_same_file(struct desc *d)
 {
@@ -387,16 +382,17 @@ has_same_file(struct desc *d)
 
 /*
  * Lock held. The fd was closed externally: its waiters try again, on the file
- * that has the fd now, or get -EBADF if there is none. Deadlines that were set
- * for the new file stay; those of the old one are removed.
+ * that has the fd now, or get -EBADF if there is none. Limits that were set for
+ * the new file stay; those of the old one are removed, and the caller releases
+ * its context.
  */
 static cold void
 repair(struct desc *d, struct glist *woken)
 {
 	bool there;
 
-	if (has_deadline(d) && !has_same_file(d))
-		desc_end_deadlines(d);
+	if (has_limit(d) && !has_same_file(d))
+		desc_end_limits(d);
 	a_store_relaxed(&d->gen, a_load_relaxed(&d->gen) + 1);
 	desc_clear(d);
 	there = probe_kind(d) == 0;
@@ -420,13 +416,14 @@ desc_revalidate(struct desc *d)
 	}
 	lock_drop(&d->lock);
 	sched_ready_list(&woken);
+	desc_release_contexts();
 	return err;
 }
 
-/* ---- deadlines ---- */
+/* ---- limits ---- */
 
 bool
-desc_deadline_holds(struct desc *d)
+desc_limit_holds(struct desc *d)
 {
 	struct glist woken = {0};
 	bool holds;
@@ -438,21 +435,28 @@ desc_deadline_holds(struct desc *d)
 		repair(d, &woken);
 	lock_drop(&d->lock);
 	sched_ready_list(&woken);
+	desc_release_contexts();
 	return holds;
 }
 
-bool
-desc_expired_slow(struct desc *d, enum dir dir)
+int
+desc_limit_slow(struct desc *d, enum dir dir)
 {
-	int64_t when = deadline_of(d, dir);
+	int64_t when = desc_deadline(d, dir);
+	int err = when != 0 && when <= os_now_ns() ? -ETIMEDOUT : 0;
 
-	return when != 0 && when <= os_now_ns() && desc_deadline_holds(d);
+	if (!err) {
+		lock_take(&d->lock);
+		err = desc_context_error(d);
+		lock_drop(&d->lock);
+	}
+	return err && desc_limit_holds(d) ? err : 0;
 }
 
 /*
- * Lock held. From now on the deadlines of the record are of the file that has
- * the fd: one that was set for another file is removed. False if the fd cannot
- * have a deadline.
+ * Lock held. From now on the limits of the record are of the file that has the
+ * fd: those that were set for another file are removed. False if the fd cannot
+ * have limits. The caller releases contexts.
  */
 static bool
 remember_file(struct desc *d, struct glist *woken)
@@ -460,7 +464,7 @@ remember_file(struct desc *d, struct glist *woken)
 	uint32_t which = is_socket(d) ? which_socket(d->fd) : 0;
 
 	if (is_socket(d) ?
-	    !which || (d->timer.owner_word != which && has_deadline(d)) :
+	    !which || (d->timer.owner_word != which && has_limit(d)) :
 	    !has_same_file(d)) {
 		repair(d, woken);
 		which = is_socket(d) ? which_socket(d->fd) : 0;
@@ -475,9 +479,9 @@ desc_set_deadline(struct desc *d, unsigned dirs, int64_t when)
 {
 	struct glist woken = {0};
 
-	if (when == WEFT_NEVER)
+	if (when == NEVER_NS)
 		when = 0;
-	else if (when <= 0)
+	else if (when < 0)
 		when = 1;
 	lock_take(&d->lock);
 	if (when && !remember_file(d, &woken))
@@ -485,13 +489,32 @@ desc_set_deadline(struct desc *d, unsigned dirs, int64_t when)
 	for (int dir = 0; dir < DIRS; dir++) {
 		if (!(dirs & 1u << dir))
 			continue;
-		a_store_relaxed(&d->deadline[dir], (uint64_t)when);
+		a_store_relaxed(&d->deadline[dir], (uint64_t)when |
+		    (a_load_relaxed(&d->deadline[dir]) & HAS_CONTEXT));
 		desc_wake(d, dir, true, &woken);
 		if (dir == DIR_IN)
 			readable_deadline(d, &woken);
 	}
 	lock_drop(&d->lock);
 	sched_ready_list(&woken);
+	desc_release_contexts();
+}
+
+bool
+desc_set_context(struct desc *d, struct desc_context *c)
+{
+	struct glist woken = {0};
+	bool can;
+
+	lock_take(&d->lock);
+	can = !c || remember_file(d, &woken);
+	desc_detach_context(d);
+	if (c && can)
+		desc_attach_context(d, c, &woken);
+	lock_drop(&d->lock);
+	sched_ready_list(&woken);
+	desc_release_contexts();
+	return can;
 }
 
 /* ---- waiting ---- */
@@ -506,14 +529,18 @@ can_be_woken(struct desc *d)
 	return a_load_relaxed(&d->registered) && sched_is_up();
 }
 
-/* Lock held. False: it need not wait, or must not (*err), or no event would
- * wake it. */
+/*
+ * Lock held. False: it need not wait, or must not (*err), or no event would
+ * wake it; or its context is cancelled, which the caller's next check of the
+ * limits finds.
+ */
 static bool
 may_wait(struct desc *d, enum dir dir, int64_t when, int *err)
 {
 	*err = a_load_relaxed(&d->refs) & CLOSING ? -EBADF : 0;
-	return !*err && deadline_of(d, dir) == when &&
-	    a_load_relaxed(&d->ready[dir]) & DRAINED && can_be_woken(d);
+	return !*err && desc_deadline(d, dir) == when &&
+	    a_load_relaxed(&d->ready[dir]) & DRAINED && can_be_woken(d) &&
+	    !desc_context_error(d);
 }
 
 /* The deadline has passed: off the queue, if it is still there. */
@@ -526,7 +553,7 @@ timed_out(struct desc *d, enum dir dir, struct waiter *w)
 	lock_drop(&d->lock);
 	if (!w->ok)
 		return -EBADF;
-	if (!desc_deadline_holds(d))
+	if (!desc_limit_holds(d))
 		return 0;
 	a_add_relaxed(&desc_counts.timeouts, 1);
 	return -ETIMEDOUT;
@@ -535,7 +562,7 @@ timed_out(struct desc *d, enum dir dir, struct waiter *w)
 int
 desc_wait(struct desc *d, enum dir dir)
 {
-	int64_t when = deadline_of(d, dir);
+	int64_t when = desc_deadline(d, dir);
 	int err = desc_register(d);
 	enum race how = RACE_CLAIMED;
 	struct sleeper s;
@@ -664,5 +691,6 @@ desc_verify(struct glist *woken)
 		lock_drop(&d->lock);
 	}
 	at = 0;
+	desc_release_later(woken);
 	return false;
 }

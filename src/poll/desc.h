@@ -43,6 +43,16 @@
  * All deadlines of a record are of one file. A call without a deadline pays
  * nothing.
  *
+ * Contexts. A descriptor may have a context, which ends its calls once it is
+ * cancelled. It belongs to the file, as deadlines do, and is ended with them;
+ * deadlines and context together are the *limits* of a descriptor. What is
+ * known here is a `struct desc_context`, a record of io/fd_context.c, where
+ * the protocol between the two locks is written down. It is in a table beside
+ * the descriptors, since hardly any has one; while there is one, both deadline
+ * words have the bit HAS_CONTEXT, so that a call without limits reads one word.
+ *
+ * See desc_context.c.
+ *
  * Generations. Each time an fd is closed its `gen` grows; events carry, in
  * their tag, the gen that the descriptor was registered with. A stale event,
  * one of an old gen, is dropped.
@@ -85,6 +95,21 @@ enum {					/* of flags */
 #define READABLE_CLAIMED ((struct g *)1)
 #define READABLE_CLOSED ((struct g *)2)
 
+/* Of a deadline word; times are not negative. */
+#define HAS_CONTEXT (UINT64_C(1) << 63)
+
+/* A context of a descriptor; part of a record of io/fd_context.c. */
+struct desc_context {
+	/* constant */
+	int64_t deadline;	/* of the context; NEVER_NS: none */
+	/* frees the record; called with no lock held, when it is detached */
+	void (*release)(struct desc_context *c);
+	/* under the descriptor's lock */
+	int error;		/* 0, or why the context is cancelled */
+	/* in `detached`, of desc.c: written before it is pushed */
+	struct desc_context *next;
+};
+
 struct desc {
 	struct lock lock;
 
@@ -102,7 +127,7 @@ struct desc {
 	/* constant */
 	int fd;
 	/* written under lock, atomic */
-	a64 deadline[DIRS];	/* 0: none */
+	a64 deadline[DIRS];	/* 0: none; and HAS_CONTEXT */
 
 	/* under lock */
 	struct waitq waiters[DIRS];
@@ -124,6 +149,9 @@ enum {
 
 struct desc_chunk {
 	struct desc d[DESC_CHUNK];
+	/* each under the lock of its descriptor; memory that no descriptor
+	 * with a context has touched is not there */
+	struct desc_context *context[DESC_CHUNK];
 };
 
 /* any thread, atomic: filled as fds are used, never emptied (but in the child
@@ -142,6 +170,15 @@ desc_at(int fd)
 		return NULL;
 	c = a_load_acq(&desc_table.chunk[at]);	/* pairs with desc_make */
 	return likely(c) ? &c->d[(uint32_t)fd % DESC_CHUNK] : NULL;
+}
+
+/* Where its context is, or NULL. Lock held. */
+static inline struct desc_context **
+desc_context_at(struct desc *d)
+{
+	uint32_t i = (uint32_t)d->fd % DESC_CHUNK;
+
+	return &container_of(d - i, struct desc_chunk, d[0])->context[i];
 }
 
 /* Makes one if there is none; NULL on allocation failure or a too large fd. */
@@ -206,15 +243,28 @@ desc_drained(struct desc *d, enum dir dir, uint32_t seen)
 	a_cas_relaxed(&d->ready[dir], seen, seen | DRAINED);
 }
 
-bool desc_expired_slow(struct desc *d, enum dir dir);
+int desc_limit_slow(struct desc *d, enum dir dir);
 
-/* Has the deadline of that direction passed? */
-static always_inline bool
-desc_expired(struct desc *d, enum dir dir)
+/*
+ * 0; -ETIMEDOUT: the deadline of that direction is over, or that of the
+ * context; -ECANCELED: the context is cancelled. Within a call, no lock held.
+ */
+static always_inline int
+desc_limit_error(struct desc *d, enum dir dir)
 {
-	return unlikely(a_load_relaxed(&d->deadline[dir]) != 0) &&
-	    desc_expired_slow(d, dir);
+	return likely(a_load_relaxed(&d->deadline[dir]) == 0) ? 0 :
+	    desc_limit_slow(d, dir);
 }
+
+/* The deadline of that direction; 0: none. */
+static inline int64_t
+desc_deadline(struct desc *d, enum dir dir)
+{
+	return (int64_t)(a_load_relaxed(&d->deadline[dir]) & ~HAS_CONTEXT);
+}
+
+/* The earlier one of that and the context's; NEVER_NS: none. No lock held. */
+int64_t desc_earliest(struct desc *d, enum dir dir);
 
 /*
  * Waits until it is not DRAINED: 0; -ETIMEDOUT; -EBADF: it was closed; -ENOMEM
@@ -230,14 +280,30 @@ int fdio_wait_no_runtime(struct desc *d, enum dir dir);
  * lock held. */
 int desc_register(struct desc *d);
 
-/* dirs: bits 1 << dir. Within a call, no lock held. */
+/*
+ * dirs: bits 1 << dir; 0 and NEVER_NS: no deadline. Within a call, no lock
+ * held.
+ */
 void desc_set_deadline(struct desc *d, unsigned dirs, int64_t when);
 
 /*
- * A deadline has passed. True if it was set for the file that the fd is now;
- * else it is removed, and the call goes on. Within a call, no lock held.
+ * From now on it has that context, or none: NULL. The old one, if there is one,
+ * is released. False: it can have none. The same.
  */
-bool desc_deadline_holds(struct desc *d);
+bool desc_set_context(struct desc *d, struct desc_context *c);
+/*
+ * The context is cancelled, with that error: all calls on it that wait are
+ * woken, if c is attached to it. No lock of RANK_DESC on is held, others may
+ * be.
+ */
+void desc_cancel(struct desc *d, struct desc_context *c, int error,
+    struct glist *woken);
+
+/*
+ * A limit is reached. True if it was set for what the number is now; else there
+ * is none any more, and the call goes on. The same.
+ */
+bool desc_limit_holds(struct desc *d);
 
 /*
  * Only one call at a time may ask whether a blocking descriptor is ready and
@@ -265,8 +331,25 @@ void desc_wake_dir(struct desc *d, enum dir dir);
 
 /* Lock held: clears what was found out about it. */
 void desc_clear(struct desc *d);
-/* Lock held: removes its deadlines. The caller wakes the waiters. */
-void desc_end_deadlines(struct desc *d);
+/*
+ * The same: it has no deadline and no context. The caller wakes the waiters, and calls desc_release_contexts when it has dropped the lock.
+ */
+void desc_end_limits(struct desc *d);
+
+/* ---- desc_context.c ---- */
+
+/* Lock held. It has none: attaches it, and wakes all waiters. */
+void desc_attach_context(struct desc *d, struct desc_context *c,
+    struct glist *woken);
+/* Lock held. Has it one no more; it is to be released. */
+void desc_detach_context(struct desc *d);
+/* Releases what was detached. No lock held; not on the monitor. */
+void desc_release_contexts(void);
+/* The same for the monitor: a goroutine does it, if there is any to do. */
+void desc_release_later(struct glist *woken);
+/* Lock held. Why its context ends its calls; 0: it does not, or has none. */
+int desc_context_error(struct desc *d);
+void desc_contexts_forked(void);
 /* Lock held. Wakes the waiters of that direction: they try again, or, if !ok,
  * return -EBADF. */
 void desc_wake(struct desc *d, enum dir dir, bool ok, struct glist *woken);

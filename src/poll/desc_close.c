@@ -26,18 +26,11 @@ enum {				/* while the kernel closes it */
 	LOOK_SLOWLY_NS = 1000 * 1000
 };
 
-void
-desc_end_deadlines(struct desc *d)
-{
-	for (int dir = 0; dir < DIRS; dir++)
-		a_store_relaxed(&d->deadline[dir], 0);
-}
-
-/* Lock held: clears the record, deadlines included. */
+/* Lock held: clears the record, limits included. */
 static void
 forget_all(struct desc *d)
 {
-	desc_end_deadlines(d);
+	desc_end_limits(d);
 	desc_clear(d);
 }
 
@@ -121,6 +114,7 @@ close_fd(struct desc *d)
 	lock_take(&d->lock);
 	release_fd(d, gen);
 	lock_drop(&d->lock);
+	desc_release_contexts();
 	return result;
 }
 
@@ -220,6 +214,7 @@ desc_new_fd(int fd)
 	forget_all(d);
 	lock_drop(&d->lock);
 	sched_ready_list(&woken);
+	desc_release_contexts();
 }
 
 /* ---- the runtime's own ---- */

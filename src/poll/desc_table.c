@@ -71,7 +71,7 @@ desc_each(void (*fn)(struct desc *d, void *arg), void *arg)
 /*
  * The child has one thread: those that held a lock, were counted or waited do
  * not exist. So all records are abandoned as they are, and new ones made when
- * needed. Their deadlines are lost.
+ * needed. Their deadlines and contexts are lost.
  */
 void
 desc_forked(void)
@@ -81,4 +81,5 @@ desc_forked(void)
 	for (uint32_t i = 0; i < n; i++)
 		a_store_relaxed(&desc_table.chunk[i], NULL);
 	a_store_relaxed(&n_chunks, 0);
+	desc_contexts_forked();
 }

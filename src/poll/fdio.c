@@ -50,7 +50,7 @@ fdio_save_error(struct desc *d, enum dir dir, long err)
 		return;
 	switch (err) {
 	case -ETIMEDOUT:
-		if (desc_expired(d, dir))
+		if (desc_limit_error(d, dir))
 			return;
 		break;
 	case -ECONNRESET: case -ECONNABORTED: case -EHOSTUNREACH:
@@ -79,18 +79,18 @@ fdio_wait_no_runtime(struct desc *d, enum dir dir)
 {
 	struct pollfd p = { .fd = d->fd,
 	    .events = dir == DIR_IN ? POLLIN : POLLOUT };
-	int64_t when = (int64_t)a_load_relaxed(&d->deadline[dir]);
+	int64_t when = desc_earliest(d, dir);
 	long n;
 
 	do {
-		int64_t left = when ? os_left_ns(when) : 0;
+		int64_t left = when != NEVER_NS ? os_left_ns(when) : 0;
 		struct timespec ts = { left / 1000000000, left % 1000000000 };
 
-		n = syscall6(SYS_ppoll, (long)&p, 1, when ? (long)&ts : 0, 0,
-		    0, 0);
+		n = syscall6(SYS_ppoll, (long)&p, 1,
+		    when != NEVER_NS ? (long)&ts : 0, 0, 0, 0);
 	} while (n == -EINTR);
 	if (n == 0)
-		return desc_deadline_holds(d) ? -ETIMEDOUT : 0;
+		return desc_limit_holds(d) ? -ETIMEDOUT : 0;
 	a_and_relaxed(&d->ready[dir], ~(uint32_t)DRAINED);
 	return n < 0 ? (int)n : p.revents & POLLNVAL ? -EBADF : 0;
 }

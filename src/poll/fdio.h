@@ -58,8 +58,9 @@ fdio_loop(struct desc *d, enum dir dir, fdio_try *fn, void *arg, size_t want)
 		uint32_t seen;
 		long n;
 
-		if (desc_expired(d, dir))
-			return -ETIMEDOUT;
+		n = desc_limit_error(d, dir);
+		if (unlikely(n))
+			return n;
 		if (desc_try(d, dir, &seen)) {
 			n = fn(d, arg);
 			if (likely(n >= 0)) {

@@ -82,7 +82,7 @@ readable_start(struct desc *d, bool closed, struct glist *woken)
 void
 readable_deadline(struct desc *d, struct glist *woken)
 {
-	int64_t when = (int64_t)a_load_relaxed(&d->deadline[DIR_IN]);
+	int64_t when = desc_deadline(d, DIR_IN);
 
 	if (a_load_relaxed(&d->on_readable) <= READABLE_CLOSED)
 		return;
@@ -165,7 +165,8 @@ readable_attach(int fd, struct g *gp)
 	if (!a_cas_rel(&d->on_readable, READABLE_CLAIMED, gp)) {
 		a_store_relaxed(&d->on_readable, NULL);
 		glist_push(&woken, gp);
-	} else if (!a_load_relaxed(&d->registered) || readable_now(d)) {
+	} else if (!a_load_relaxed(&d->registered) || readable_now(d) ||
+	    desc_context_error(d)) {
 		/* Or it was found closed externally since it was claimed, and
 		 * the file that has the fd now is not registered. */
 		readable_start(d, false, &woken);

@@ -15,6 +15,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,13 @@ weft_strerror_(int error)
 		return (char *)(uintptr_t)"Unknown error";
 	__xpg_strerror_r(error, t->error, sizeof(t->error));
 	return t->error;
+}
+
+/* -INT_MIN is none: it stays negative, and unknown. */
+public const char *
+weft_strerror(int error)
+{
+	return weft_strerror_(error < 0 && error != INT_MIN ? -error : error);
 }
 
 public char *

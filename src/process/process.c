@@ -2,23 +2,21 @@
 /*
  * Child processes.
  *
- * A child is made with posix_spawn, in a thread of whose P nobody is in need
- * (weft_blocking): the parent's thread sleeps until the child has executed the
- * program, or has failed to and said why, which is how the error is exact.
- * Nothing runs in the child but libc, on a stack of its own and with all
- * signals blocked, until it has its own program.
+ * A child is made by posix_spawn, in an announced call (weft_blocking): the
+ * parent's thread sleeps until the child has executed the program, or has
+ * failed to, which is how the error is exact. Until then only libc runs in the
+ * child, on a stack of its own and with all signals blocked.
  *
- * Descriptors. What is to become the child's 0, 1 or 2 is first brought to a
- * number above these, here, and closed by exec; then the order in which they
- * are put in place cannot matter, and none is put in its own place, where
- * exec would close it.
+ * Descriptors. What is to become the child's 0, 1 or 2 is first duplicated, in
+ * the parent, to a number above these, close-on-exec. Then the order of the
+ * dup2 calls in the child does not matter, and none is a dup2 to itself, which
+ * would leave it close-on-exec.
  *
- * Its end is waited for with a pidfd, which can be read then. Only who holds
- * the mutex lets the kernel forget the child, and only who holds it sends a
- * signal, so no other process that has got its number is ever meant. A kernel
- * (before 5.3), or an emulator, that has no pidfd, and a process that has no
- * number left for one: then a wait without an end blocks a thread, and one
- * with an end looks again and again, at least every 10 ms.
+ * The end of the child makes its pidfd readable. A child is reaped, and a
+ * signal sent to it, only under the mutex, so that a signal never reaches
+ * another process that has got its id. Without a pidfd (Linux before 5.3, an
+ * emulator, no descriptor left) a wait without a limit blocks a thread, and one
+ * with a limit polls, at least every 10 ms.
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -30,9 +28,12 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "contents.h"
 #include "desc.h"
+#include "fd_context.h"
 #include "fdio.h"
 #include "netpoll.h"
+#include "options.h"
 #include "os.h"
 #include "valgrind.h"
 #include "weft.h"
@@ -57,14 +58,14 @@ extern char **environ;
 /* A child that is being made. */
 struct child_spec {
 	char *const *argv;
-	weft_process_opt opt;
-	int child_fds[STANDARD];	/* to become its 0, 1, 2; -1: as ours is */
-	int ours[STANDARD];	/* our ends of pipes; -1 */
-	int made[STANDARD];	/* of child_fds, to be closed here; -1 */
+	weft_process_options opt;
+	int child_fds[STANDARD]; /* to become its 0, 1, 2; -1: inherited */
+	int ours[STANDARD];	/* the parent's ends of pipes; -1 */
+	int made[STANDARD];	/* of child_fds, to be closed afterwards; -1 */
 	pid_t pid;
 };
 
-/* None of them has been used for anything here. */
+/* No goroutine has used them. */
 static void
 close_each(const int fds[STANDARD])
 {
@@ -73,14 +74,14 @@ close_each(const int fds[STANDARD])
 			fd_close(fds[i]);
 }
 
-/* A second descriptor for the same, that is no standard one. */
+/* A duplicate with a number that is no standard one. */
 static int
 copy_up(int fd)
 {
 	return (int)fd_control(fd, F_DUPFD_CLOEXEC, STANDARD);
 }
 
-/* Instead of one that is ours. -errno stays what it is. */
+/* The same, and closes fd. -errno is passed through. */
 static int
 move_up(int fd)
 {
@@ -94,8 +95,8 @@ move_up(int fd)
 }
 
 /*
- * A pipe for the child's i-th: ours[i], which does not block, and made[i]. 0
- * or -errno. What was opened before it fails is in one of the two, or closed.
+ * A pipe for the child's i-th: ours[i], non-blocking, and made[i]. 0 or -errno;
+ * after an error what was opened is in one of the two, or closed.
  */
 static int
 make_pipe(struct child_spec *b, int i)
@@ -128,7 +129,7 @@ is_open(int fd)
 	return fd_control(fd, F_GETFD, 0) >= 0;
 }
 
-/* The child's i-th shall be our fd. */
+/* The child's i-th is the parent's fd. */
 static int
 give(struct child_spec *b, int i, int fd)
 {
@@ -168,7 +169,8 @@ arrange(struct child_spec *b, int i, int how)
 	return err < 0 ? err : 0;
 }
 
-/* Who gives a closed one must not find that it is our pipe by now. */
+/* All are checked first: a pipe made here could get the number of a closed
+ * one. */
 static int
 arrange_all(struct child_spec *b)
 {
@@ -201,7 +203,7 @@ set_actions(posix_spawn_file_actions_t *fa, const struct child_spec *b)
 	return err;
 }
 
-/* All: libc's own signals too, which it has ignored otherwise. */
+/* All: also libc's own signals, which the child would ignore otherwise. */
 static void
 set_attributes(posix_spawnattr_t *at, bool group)
 {
@@ -246,7 +248,7 @@ open_pidfd(pid_t pid)
 {
 	int fd;
 
-	/* Which knows none, and says so each time. */
+	/* Valgrind does not know pidfds, and warns each time. */
 	if (vg_running())
 		return -ENOSYS;
 	fd = (int)os_fd_move_high(syscall6(NR_PIDFD_OPEN, pid, 0, 0, 0, 0, 0));
@@ -259,17 +261,16 @@ open_pidfd(pid_t pid)
 
 public int
 weft_process_start(weft_process *p, char *const argv[],
-    const weft_process_opt *opt)
+    const weft_process_options *opt, size_t size)
 {
 	struct child_spec b = { .argv = argv, .child_fds = { -1, -1, -1 },
 	    .ours = { -1, -1, -1 }, .made = { -1, -1, -1 } };
-	int err;
+	int err = options_copy(&b.opt, sizeof b.opt, opt, size);
 
 	*p = (weft_process){ .pid = -1, .in = -1, .out = -1, .err = -1,
 	    .pidfd_ = -1, .state_ = -ECHILD };
-	if (opt)
-		b.opt = *opt;
-	err = argv && argv[0] ? arrange_all(&b) : -EINVAL;
+	if (!err)
+		err = argv && argv[0] ? arrange_all(&b) : -EINVAL;
 	if (!err)
 		err = -(int)(intptr_t)weft_blocking(spawn, &b);
 	close_each(b.made);
@@ -310,7 +311,7 @@ wait_id(int type, int id, siginfo_t *si, int how)
 	return err;
 }
 
-/* Mutex held: the pidfd, if there is one. `ours`: it is still what it was. */
+/* Mutex held. `ours`: the number is still the pidfd. */
 static void
 close_pidfd(weft_process *p, bool ours)
 {
@@ -327,9 +328,9 @@ close_pidfd(weft_process *p, bool ours)
 }
 
 /*
- * Mutex held. Lets the kernel forget it if it has ended. By its number too
- * (Linux 5.3 can wait for a pidfd with poll only; or the program has closed
- * it): as nobody else was to wait for it the number is still its own.
+ * Mutex held. Reaps the child if it has ended. By its id where that cannot be
+ * done by the pidfd (Linux 5.3 has only poll for it; or the program has closed
+ * it): until it is reaped, which only we do, the id is its own.
  */
 static void
 reap(weft_process *p)
@@ -367,7 +368,7 @@ check_ended(weft_process *p, int *status)
 	return state == RUNS ? -EAGAIN : state == ENDED ? 0 : state;
 }
 
-/* For weft_blocking. It is not forgotten: see kill. */
+/* For weft_blocking. Does not reap: see weft_process_kill. */
 static void *
 wait_for_pid(void *arg)
 {
@@ -378,21 +379,30 @@ wait_for_pid(void *arg)
 	return NULL;
 }
 
-/* Without a pidfd: 0 if it is time to look, -ETIMEDOUT. */
+/* How long a wait may last, and how long the next look is away. */
+struct wait_limit {
+	int64_t when;		/* WEFT_NEVER: no limit */
+	weft_context *context;	/* NULL: none */
+	int64_t poll_ns;
+};
+
+/* Without a pidfd: 0 if it is time to look; -ETIMEDOUT, -ECANCELED. */
 static int
-wait_no_pidfd(weft_process *p, int64_t when, int64_t *poll_ns)
+wait_no_pidfd(weft_process *p, struct wait_limit *l)
 {
 	int64_t now = weft_now();
+	int err = weft_context_error(l->context);
 
-	if (when == WEFT_NEVER) {
+	if (l->when == WEFT_NEVER && !l->context) {
 		weft_blocking(wait_for_pid, p);
 		return 0;
 	}
-	if (now >= when)
-		return -ETIMEDOUT;
-	weft_sleep_until(when - now < *poll_ns ? when : now + *poll_ns);
-	if (*poll_ns < POLL_MOST_NS)
-		*poll_ns *= 2;
+	if (err || now >= l->when)
+		return err ? err : -ETIMEDOUT;
+	weft_sleep_until(l->when - now < l->poll_ns ? l->when :
+	    now + l->poll_ns);
+	if (l->poll_ns < POLL_MOST_NS)
+		l->poll_ns *= 2;
 	return 0;
 }
 
@@ -403,7 +413,7 @@ try_end(struct desc *d, void *unused)
 	return fdio_ready_now(d, DIR_IN) ? 0 : -EAGAIN;
 }
 
-/* Under the mutex: who closes it then does so when we have left it. */
+/* Under the mutex: a close that comes later waits for desc_leave. */
 static int
 enter_pidfd(weft_process *p, struct desc **d)
 {
@@ -415,38 +425,72 @@ enter_pidfd(weft_process *p, struct desc **d)
 	return err;
 }
 
+/* Within a call on the pidfd: 0: it is readable; or why not. */
+static int
+wait_readable(struct desc *d, const struct wait_limit *l)
+{
+	int err;
+
+	desc_set_deadline(d, 1u << DIR_IN, l->when);
+	err = fd_context_set(d, l->context);
+	if (err)
+		return err;
+	err = (int)fdio_loop(d, DIR_IN, try_end, NULL, 0);
+	if (l->context)
+		fd_context_set(d, NULL);
+	return err;
+}
+
 /* The same with it. */
 static int
-wait_for_end(weft_process *p, int64_t when, int64_t *poll_ns)
+wait_for_end(weft_process *p, struct wait_limit *l)
 {
 	struct desc *d;
 	int err = enter_pidfd(p, &d);
 
 	if (!err) {
-		desc_set_deadline(d, 1u << DIR_IN, when);
-		err = (int)fdio_loop(d, DIR_IN, try_end, NULL, 0);
+		err = wait_readable(d, l);
 		desc_leave(d);
 	}
-	if (err == 0 || err == -ETIMEDOUT)
+	if (err == 0 || err == -ETIMEDOUT || err == -ECANCELED)
 		return err;
-	return wait_no_pidfd(p, when, poll_ns);
+	return wait_no_pidfd(p, l);
 }
 
-public int
-weft_process_wait_until(weft_process *p, int *status, int64_t when)
+/* A child that has ended is reaped, whatever the limit says. */
+static int
+wait_limited(weft_process *p, int *status, int64_t when, weft_context *ctx)
 {
-	int64_t poll_ns = POLL_FIRST_NS;
+	struct wait_limit l = { when ? when : WEFT_NEVER, ctx, POLL_FIRST_NS };
 	int err, late = 0;
 
 	while ((err = check_ended(p, status)) == -EAGAIN && !late)
-		late = wait_for_end(p, when, &poll_ns);
+		late = wait_for_end(p, &l);
 	return err == -EAGAIN ? late : err;
 }
 
 public int
 weft_process_wait(weft_process *p, int *status)
 {
-	return weft_process_wait_until(p, status, WEFT_NEVER);
+	return wait_limited(p, status, WEFT_NEVER, NULL);
+}
+
+public int
+weft_process_try_wait(weft_process *p, int *status)
+{
+	return check_ended(p, status);
+}
+
+public int
+weft_process_wait_until(weft_process *p, int *status, int64_t when)
+{
+	return wait_limited(p, status, when, NULL);
+}
+
+public int
+weft_process_wait_context(weft_process *p, int *status, weft_context *ctx)
+{
+	return wait_limited(p, status, WEFT_NEVER, ctx);
 }
 
 public int
@@ -468,62 +512,19 @@ weft_process_kill(weft_process *p, int sig)
 
 /* ---- what it writes ---- */
 
-enum { TEXT_FIRST = 4096 };
-
-struct text {
-	char *buf;
-	size_t len, cap;	/* cap: without the NUL */
-};
-
-static bool
-text_grow(struct text *t, size_t max)
-{
-	size_t cap = t->cap > max / 2 ? max : 2 * t->cap;
-	char *buf;
-
-	if (cap < TEXT_FIRST && cap < max)
-		cap = max < TEXT_FIRST ? max : TEXT_FIRST;
-	buf = realloc(t->buf, cap + 1);
-	if (!buf)
-		return false;
-	t->buf = buf;
-	t->cap = cap;
-	return true;
-}
-
-/* All that comes, until the end. 0, -EMSGSIZE if it is more than max, ... */
+/* Runs it and collects its output; when this returns it is reaped. */
 static int
-collect(int fd, struct text *t, size_t max)
+run(char *const argv[], struct contents *c, size_t max, int64_t when,
+    int *status)
 {
-	char more;
-	ssize_t n;
-
-	do {
-		if (t->len == t->cap && t->cap < max && !text_grow(t, max))
-			return -ENOMEM;
-		n = t->len < t->cap ?
-		    weft_read(fd, t->buf + t->len, t->cap - t->len) :
-		    weft_read(fd, &more, 1);
-		if (n > 0 && t->len == t->cap)
-			return -EMSGSIZE;
-		if (n > 0)
-			t->len += (size_t)n;
-	} while (n > 0);
-	return (int)n;
-}
-
-/* Runs it and collects; it has ended when this returns. */
-static int
-run(char *const argv[], struct text *t, size_t max, int64_t when, int *status)
-{
-	weft_process_opt opt = { .in = WEFT_FD_NULL, .out = WEFT_FD_PIPE };
 	weft_process p;
-	int err = weft_process_start(&p, argv, &opt);
+	int err = weft_process_start_with(&p, argv, .in = WEFT_FD_NULL,
+	    .out = WEFT_FD_PIPE);
 
 	if (err)
 		return err;
 	weft_set_read_deadline(p.out, when);
-	err = collect(p.out, t, max);
+	err = contents_read(c, p.out, max);
 	if (!err)
 		err = weft_process_wait_until(&p, status, when);
 	if (err) {
@@ -538,21 +539,20 @@ public int
 weft_process_output(char *const argv[], size_t max, int64_t when,
     char **out, size_t *len, int *status)
 {
-	struct text t = {0};
+	struct contents c = {0};
 	int err;
 
 	if (max > SIZE_MAX / 2)
 		max = SIZE_MAX / 2;
-	/* An empty text is a text. */
-	err = text_grow(&t, max) ? run(argv, &t, max, when, status) : -ENOMEM;
+	/* Before there is a child that would have to be killed. */
+	err = contents_grow(&c, 0, max) ? run(argv, &c, max, when, status) :
+	    -ENOMEM;
 	if (err) {
-		free(t.buf);
-		t = (struct text){0};
-	} else {
-		t.buf[t.len] = '\0';
+		free(c.buf);
+		c = (struct contents){0};
 	}
-	*out = t.buf;
+	*out = c.buf;
 	if (len)
-		*len = t.len;
+		*len = c.len;
 	return err;
 }

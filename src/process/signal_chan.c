@@ -2,38 +2,39 @@
 /*
  * Signals as channels.
  *
- * The handler does what a handler may do: it sets the signal's bit in `caught`
- * and wakes one goroutine, through an eventfd. That one takes the bits and
- * sends on the channels. It is there as long as a channel wants any signal,
- * and ends when none does, so that a program that has stopped all of them can
- * be found in a deadlock again.
+ * The handler does what is async-signal-safe: it sets the signal's bit in
+ * `caught` and wakes one goroutine, through an eventfd, which takes the bits
+ * and sends on the channels. The goroutine exists as long as there is any
+ * subscription, and ends with the last one, so that deadlocks are reported
+ * again.
  *
  *	handler			the goroutine, or stop
  *	  set the bit		  read the eventfd (stop: does not)
  *	  write the eventfd	  take all bits
  *
  * A bit that is set after they were taken is followed by its write, which the
- * goroutine has not read yet: no signal is left lying. Those of one number
- * that come close together are one, as with the kernel.
+ * goroutine has not read yet: no signal is lost. Signals of one number that
+ * arrive close together are coalesced, as in the kernel.
  *
- * What is in the table, and which signals have our handler, changes under a
- * mutex, under which is also sent: when stop has returned the channel gets no
- * more. A signal is caught if and only if some channel wants it. A handler may
- * still be on its way when what was there before it is restored; then the
- * signal is sent once more, by the handler if it finds that it is not `ours`,
- * else by who takes the bits, which stop does after it has said so:
+ * The table, and which signals have the handler, change under a mutex, under
+ * which the channels are also sent to: when stop has returned the channel
+ * receives no more. A signal has the handler if and only if there is a
+ * subscription. A handler may still be running when the previous action is
+ * restored; then the signal is sent again, by the handler if it finds that the
+ * signal is not `ours`, else by stop, which takes the bits after it has cleared
+ * `ours`:
  *
  *	handler			stop
  *	  set the bit		  restore; not ours
  *	  is it ours?		  take all bits
  *
- * Both write first and look second, so one of the two sees the other.
+ * Both write first and read second, so one of the two sees the other.
  *
- * Where no goroutine will ever look, in the child of a fork or a vfork and
- * after the end of the runtime, the handler restores what was there before it,
- * and sends the signal once more. It knows a child by its number. A child
- * shares the eventfd with us, but writes to it only if it has our number, in
- * another namespace; even then the goroutine looks in vain, and no more.
+ * Where no goroutine will take the bits, in the child of a fork or a vfork and
+ * after the end of the runtime, the handler restores the previous action and
+ * sends the signal again. It recognises a child by its process id. A child
+ * shares the eventfd, but writes to it only if it has the same id, in another
+ * namespace; even then the goroutine only wakes up once for nothing.
  */
 #include <errno.h>
 #include <signal.h>
@@ -57,10 +58,10 @@
 enum {
 	SIGNALS = 64,
 	LIBC_FIRST = 32,	/* up to SIGRTMIN: libc's own */
-	NAP_MS = 10
+	RETRY_MS = 10
 };
 
-/* A channel, and what it wants. */
+/* A channel, and its signals. */
 struct subscription {
 	struct subscription *next;
 	weft_chan *chan;	/* retained */
@@ -169,7 +170,7 @@ call_directly(int sig, void (*handler)(int))
 
 static void caught(int sig);
 
-/* If the program has put another handler in place of ours, that stays. */
+/* If the program has installed another handler since, that stays. */
 static void
 restore(int sig)
 {
@@ -235,7 +236,7 @@ is_ours(int sig)
 
 /* ---- handing out ---- */
 
-/* Mutex held. True if anybody wants it. */
+/* Mutex held. True if there is a subscription. */
 static bool
 send_all(int sig)
 {
@@ -264,7 +265,7 @@ dispatch_signals(void)
 	}
 }
 
-/* True as long as there is anybody to serve. */
+/* True as long as there are subscriptions. */
 static bool
 go_on(void)
 {
@@ -299,8 +300,8 @@ wait_signal(void)
 }
 
 /*
- * The goroutine. There may be no descriptor for the poller, or no memory, for a
- * while: then signals come late.
+ * The goroutine. If there is no descriptor for the poller, or no memory, for a
+ * while, signals are late.
  */
 static void
 serve(void *arg)
@@ -313,11 +314,11 @@ serve(void *arg)
 			fatal("descriptor %d is weft's own, for signals, and "
 			    "the program has closed it", table.fd);
 		if (err)
-			weft_sleep(NAP_MS * WEFT_MS);
+			weft_sleep(RETRY_MS * WEFT_MS);
 	} while (go_on());
 }
 
-/* ---- who wants what ---- */
+/* ---- subscriptions ---- */
 
 static bool
 of_a_fault(int sig)
@@ -355,8 +356,8 @@ open_table(void)
 
 	if (table.open)
 		return 0;
-	fd = os_fd_move_high(syscall6(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK,
-	    0, 0, 0, 0));
+	fd = os_fd_move_high(syscall6(SYS_eventfd2, 0,
+	    EFD_CLOEXEC | EFD_NONBLOCK, 0, 0, 0, 0));
 	if (fd < 0)
 		return (int)fd;
 	err = desc_own((int)fd);
@@ -370,7 +371,7 @@ open_table(void)
 	return 0;
 }
 
-/* Mutex held: the goroutine does not look before we have released it. */
+/* Mutex held: the goroutine takes the bits only after it is released. */
 static int
 start_serving(void)
 {
@@ -383,7 +384,7 @@ start_serving(void)
 	return 0;
 }
 
-/* Mutex held. An entry of the channel's, without signals if it is new. */
+/* Mutex held. The entry of the channel, without signals if it is new. */
 static int
 add(weft_chan *c, struct subscription **out)
 {
@@ -400,7 +401,7 @@ add(weft_chan *c, struct subscription **out)
 	return err;
 }
 
-/* Mutex held. Forgets an entry that wants nothing: its channel, or NULL. */
+/* Mutex held. Frees an entry without signals: its channel, or NULL. */
 static weft_chan *
 forget(struct subscription **at)
 {
@@ -453,8 +454,8 @@ all_wanted(void)
 }
 
 /*
- * Mutex held. What arrived before is sent first. What is caught while the
- * handlers go, and is not wanted any more, does what it did before.
+ * Mutex held. What arrived before is sent first. A signal that is caught while
+ * its handler is removed has its previous action.
  */
 static weft_chan *
 stop(struct subscription **at, uint64_t signals)

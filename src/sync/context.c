@@ -232,7 +232,10 @@ mark(struct sweep *s, weft_context *c)
 		    container_of(c->watches.next, struct watch, link);
 
 		list_remove(&w->link);
-		sleeper_end(w->who, RACE_CANCELLED, &s->woken);
+		if (w->fn)
+			w->fn(w, s->error, &s->woken);
+		else
+			sleeper_end(w->who, RACE_CANCELLED, &s->woken);
 	}
 }
 
@@ -450,23 +453,41 @@ weft_context_value(weft_context *ctx, const void *key)
 
 /* ---- for who waits ---- */
 
-int
-context_watch(weft_context *ctx, struct watch *w, struct sleeper *s)
+/* 0: it is on the list; or the error of the context. */
+static int
+add_watch(weft_context *ctx, struct watch *w)
 {
 	int err;
 
-	w->link.next = NULL;
-	w->who = s;
-	if (!ctx)
-		return 0;
-	sleeper_set_multi(s);
-	s->when = ctx->deadline;	/* of a plain thread: it sees to it */
 	lock_take(&ctx->top->lock);
 	err = error_of(ctx);
 	if (!err)
 		list_push(&ctx->watches, &w->link);
 	lock_drop(&ctx->top->lock);
 	return err;
+}
+
+int
+context_watch(weft_context *ctx, struct watch *w, struct sleeper *s)
+{
+	w->link.next = NULL;
+	w->who = s;
+	w->fn = NULL;
+	if (!ctx)
+		return 0;
+	sleeper_set_multi(s);
+	s->when = ctx->deadline;	/* of a plain thread: it sees to it */
+	return add_watch(ctx, w);
+}
+
+int
+context_watch_fn(weft_context *ctx, struct watch *w,
+    void (*fn)(struct watch *w, int error, struct glist *woken))
+{
+	w->link.next = NULL;
+	w->who = NULL;
+	w->fn = fn;
+	return ctx ? add_watch(ctx, w) : 0;
 }
 
 void

@@ -12,11 +12,16 @@
 #include "waitq.h"
 #include "weft.h"
 
-/* A sleep that a context ends; on the stack of who sleeps. */
+/*
+ * A sleep that a context ends, on the stack of the sleeper; or a function that
+ * it calls.
+ */
 struct watch {
 	struct list link;	/* under the tree's lock; next is NULL when it
 				 * is on no list */
-	struct sleeper *who;	/* constant while linked */
+	/* constant while linked */
+	struct sleeper *who;	/* if fn is NULL */
+	void (*fn)(struct watch *w, int error, struct glist *woken);
 };
 
 /*
@@ -26,6 +31,14 @@ struct watch {
  * nothing is done.
  */
 int context_watch(weft_context *ctx, struct watch *w, struct sleeper *s);
+
+/*
+ * The same with a function, which is called once when the context is cancelled,
+ * under the lock of the tree: it must be quick, takes only locks that rank
+ * after RANK_CONTEXT, and adds goroutines that it wakes to the list.
+ */
+int context_watch_fn(weft_context *ctx, struct watch *w,
+    void (*fn)(struct watch *w, int error, struct glist *woken));
 
 /*
  * When it returns the context touches neither the watch nor its sleeper any

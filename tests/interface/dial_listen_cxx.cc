@@ -24,7 +24,8 @@ GTEST(options_by_name, 2)
 	EQ(weft_write(from, &c, 1), 1);
 	EQ(weft_read(to, &c, 1), 1);
 	EQ(c, 'c');
-	EQ(weft_resolve("tcp", text, a, 2, NULL), 1);
+	EQ(weft_resolve("tcp", text, a, 2, NULL, 0), 1);
+	EQ(weft_resolve_with("tcp", text, a, 2, .until = 1), -ETIMEDOUT);
 	weft_close(to);
 	weft_close(from);
 	from = socket(a[0].family, a[0].type, a[0].protocol);
@@ -38,17 +39,17 @@ GTEST(options_by_name, 2)
 
 GTEST(options_in_a_variable, 1)
 {
-	weft_dial_opt none = weft_dial_opt(), soon = weft_dial_opt();
-	weft_listen_opt wide = weft_listen_opt();
-	int fd = weft_listen_opt_("tcp", "127.0.0.1:0", &wide);
+	weft_dial_options none = weft_dial_options(), soon = none;
+	weft_listen_options wide = weft_listen_options();
+	int fd = weft_listen_opt("tcp", "127.0.0.1:0", &wide, sizeof wide);
 	char text[WEFT_ADDRESS_TEXT];
 	int to;
 
 	soon.until = 1;
 	weft_local_address(fd, text, sizeof text);
-	to = weft_dial_opt_("tcp", text, &none);
+	to = weft_dial_opt("tcp", text, &none, sizeof none);
 	OK(to >= 0);
-	EQ(weft_dial_opt_("tcp", text, &soon), -ETIMEDOUT);
+	EQ(weft_dial_opt("tcp", text, &soon, sizeof soon), -ETIMEDOUT);
 	weft_close(to);
 	weft_close(fd);
 }

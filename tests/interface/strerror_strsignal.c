@@ -10,6 +10,7 @@
 #include <weft.h>
 
 #include <arpa/inet.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -123,6 +124,25 @@ known_ones(void)
 	OK(strlen(strsignal(SIGRTMIN + 1)) > 0);
 	OK(!strcmp(inet_ntoa(address(9)), "10.0.0.9"));
 }
+
+/* weft_strerror takes what the calls of weft return, too. */
+static void
+both_signs(void)
+{
+	OK(!strcmp(weft_strerror(ENOENT), "No such file or directory"));
+	OK(!strcmp(weft_strerror(-ENOENT), "No such file or directory"));
+	OK(!strcmp(weft_strerror(0), strerror(0)));
+	OK(strlen(weft_strerror(INT_MIN)) > 0);
+	OK(strlen(weft_strerror(INT_MAX)) > 0);
+#ifdef __GLIBC__
+	OK(is(weft_strerror(-UNKNOWN), "Unknown error %d", UNKNOWN));
+	/* strerror is as libc's: it does not change the sign. */
+	OK(is(strerror(-ENOENT), "Unknown error %d", -ENOENT));
+#endif
+}
+
+TEST(both_signs_without_a_runtime) { both_signs(); }
+GTEST(both_signs_in_a_goroutine, 1) { both_signs(); }
 
 TEST(known_without_a_runtime) { known_ones(); }
 GTEST(known, 1) { known_ones(); }

@@ -248,7 +248,8 @@ until_a_new_deadline(void)
 	NEED(weft_wait_readable(listener));
 	leave_room_for(1);
 	fd = NEED(weft_accept(listener, NULL, NULL));
-	EQ(weft_set_read_deadline(listener, weft_deadline(3600 * WEFT_SECOND)), 0);
+	EQ(weft_set_read_deadline(listener, weft_deadline(3600 * WEFT_SECOND)),
+	    0);
 	weft_waitgroup_add(&all, 1);
 	weft_go(accept_in_vain, -ETIMEDOUT);
 	weft_sleep(5 * WEFT_MS);

@@ -139,7 +139,8 @@ count_now(void)
 {
 	weft_io_stats s = io_now();
 
-	return (struct count){ count_fds(), weft_goroutines(), s.open, s.waiting,
+	return (struct count){ count_fds(), weft_goroutines(), s.open,
+	    s.waiting,
 		t_resident() };
 }
 

@@ -186,7 +186,8 @@ writes(struct stream *s, int64_t limit)
 			s->to += (uint64_t)r;
 		else if (r == -ETIMEDOUT)
 			weft_set_write_deadline(s->in, dice(&seed, 2) ?
-			    WEFT_NEVER : weft_deadline(dice(&seed, 200) * WEFT_US));
+			    WEFT_NEVER :
+			    weft_deadline(dice(&seed, 200) * WEFT_US));
 		else if (!is_end(r)) {
 			EQ(r, 0);
 			break;
@@ -204,7 +205,8 @@ writes(struct stream *s, int64_t limit)
 static void
 set_some_deadline(int fd, unsigned *seed)
 {
-	int64_t when = dice(seed, 3) ? weft_deadline(dice(seed, 500) * WEFT_US) :
+	int64_t when = dice(seed, 3) ? weft_deadline(dice(seed,
+	    500) * WEFT_US) :
 	    WEFT_NEVER;
 	int r = dice(seed, 2) ? weft_set_read_deadline(fd, when) :
 	    dice(seed, 2) ? weft_set_write_deadline(fd, when) :

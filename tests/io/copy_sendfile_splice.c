@@ -164,7 +164,8 @@ GTEST(sendfile_is_ended, 1)
 		weft_waitgroup_add(&all, 1);
 		weft_go(sendfile_until, end[1], file, -ETIMEDOUT);
 		let_them_wait(1);
-		EQ(weft_set_write_deadline(end[1], weft_deadline(20 * WEFT_MS)), 0);
+		EQ(weft_set_write_deadline(end[1], weft_deadline(20 * WEFT_MS)),
+		    0);
 		weft_waitgroup_wait(&all);
 		EQ(weft_close(end[0]), 0);
 		EQ(weft_close(end[1]), 0);

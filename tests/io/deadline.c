@@ -15,13 +15,13 @@ static weft_waitgroup all;
 static void
 past(int k, int rd, int wr)
 {
-	static const int64_t some[] = { INT64_MIN, -1, 0, 1 };
+	static const int64_t some[] = { INT64_MIN, -1, 1 };
 	char c = 0;
 
 	(void)k;
 	EQ(weft_write(wr, "x", 1), 1);
 	EQ(weft_wait_readable(rd), 0);
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 3; i++) {
 		/* though there is something to read, and room */
 		EQ(weft_set_read_deadline(rd, some[i]), 0);
 		EQ(weft_read(rd, &c, 1), -ETIMEDOUT);
@@ -39,8 +39,8 @@ past(int k, int rd, int wr)
 		EQ(weft_write(wr, &c, 1), -ETIMEDOUT);
 	}
 	/* and gone again */
-	EQ(weft_set_deadline(rd, WEFT_NEVER), 0);
-	EQ(weft_set_write_deadline(wr, WEFT_NEVER), 0);
+	EQ(weft_set_deadline(rd, 0), 0);
+	EQ(weft_set_write_deadline(wr, 0), 0);
 	EQ(weft_read(rd, &c, 1), 1);
 	EQ(c, 'x');
 	EQ(weft_write(wr, "y", 1), 1);
@@ -288,7 +288,8 @@ moved(int k, int rd, int wr)
 	wait_many(rd, when);
 	EQ(weft_set_read_deadline(rd, weft_deadline(1800 * WEFT_SECOND)), 0);
 	for (int i = 0; i < 20; i++)
-		EQ(weft_set_read_deadline(rd, weft_deadline(3600 * WEFT_SECOND)),
+		EQ(weft_set_read_deadline(rd,
+		    weft_deadline(3600 * WEFT_SECOND)),
 		    0);
 	EQ(weft_set_read_deadline(rd, when), 0);
 	weft_waitgroup_wait(&all);
@@ -324,7 +325,8 @@ GTEST(extended_in_a_loop, 2)
 	weft_go(read_one, end[0]);
 	let_them_wait(1);
 	while (t_now() < end_at) {
-		EQ(weft_set_read_deadline(end[0], weft_deadline(20 * WEFT_SECOND)),
+		EQ(weft_set_read_deadline(end[0],
+		    weft_deadline(20 * WEFT_SECOND)),
 		    0);
 		weft_yield();
 	}
@@ -348,7 +350,8 @@ GTEST(removed_must_not_return, 2)
 		moving = true;
 		weft_go(read_one, end[0]);
 		let_them_wait(1);
-		EQ(weft_set_read_deadline(end[0], weft_deadline(30 * WEFT_SECOND)),
+		EQ(weft_set_read_deadline(end[0],
+		    weft_deadline(30 * WEFT_SECOND)),
 		    0);
 		EQ(weft_set_deadline(end[0], WEFT_NEVER), 0);
 		if (weft_now() >= when)
@@ -369,10 +372,12 @@ reused(int k, int rd, int wr)
 
 	(void)k;
 	for (int i = 0; i < 50; i++) {
-		EQ(weft_set_read_deadline(rd, weft_deadline(20 * WEFT_SECOND)), 0);
+		EQ(weft_set_read_deadline(rd, weft_deadline(20 * WEFT_SECOND)),
+		    0);
 		EQ(weft_write(wr, "x", 1), 1);
 		EQ(weft_read(rd, &c, 1), 1);
-		EQ(weft_set_read_deadline(rd, weft_deadline(i * 10 * WEFT_US)), 0);
+		EQ(weft_set_read_deadline(rd, weft_deadline(i * 10 * WEFT_US)),
+		    0);
 		EQ(weft_read(rd, &c, 1), -ETIMEDOUT);
 	}
 	EQ(weft_set_read_deadline(rd, WEFT_NEVER), 0);

@@ -197,7 +197,8 @@ GTEST(one_direction_set_anew, 2)
 	int fd[2];
 
 	renumber(expired(unix_pair), fd, unix_pair);
-	EQ(weft_set_write_deadline(fd[0], weft_deadline(3600 * WEFT_SECOND)), 0);
+	EQ(weft_set_write_deadline(fd[0], weft_deadline(3600 * WEFT_SECOND)),
+	    0);
 	passes(fd);
 	drop(fd);
 }

@@ -117,9 +117,11 @@ flip(int fd, unsigned seed)
 	while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE)) {
 		switch (rand_r(&seed) % 4) {
 		case 0: weft_set_read_deadline(fd, WEFT_NEVER); break;
-		case 1: weft_set_read_deadline(fd, 0); break;
-		case 2: weft_set_deadline(fd, weft_deadline(30 * WEFT_US)); break;
-		case 3: weft_set_read_deadline(fd, weft_deadline(WEFT_SECOND)); break;
+		case 1: weft_set_read_deadline(fd, -1); break;
+		case 2: weft_set_deadline(fd,
+		    weft_deadline(30 * WEFT_US)); break;
+		case 3: weft_set_read_deadline(fd,
+		    weft_deadline(WEFT_SECOND)); break;
 		}
 		weft_yield();
 	}

@@ -128,11 +128,11 @@ GTEST(waiting_for_room_is_no_deadlock, 1)
 	static char sh[] = "sh", c[] = "-c", late[] = "sleep 0.4; exec cat";
 	static char zeros[1 << 20];
 	char *const argv[] = { sh, c, late, NULL };
-	weft_process_opt opt = { .in = WEFT_FD_PIPE, .out = WEFT_FD_NULL };
+	weft_process_options opt = { .in = WEFT_FD_PIPE, .out = WEFT_FD_NULL };
 	weft_process p;
 	int status = -1;
 
-	EQ(weft_process_start(&p, argv, &opt), 0);
+	EQ(weft_process_start(&p, argv, &opt, sizeof opt), 0);
 	EQ(weft_write(p.in, zeros, sizeof zeros), sizeof zeros);
 	EQ(weft_close(p.in), 0);
 	EQ(weft_process_wait(&p, &status), 0);

@@ -165,7 +165,8 @@ visit(const wire_addr *at, unsigned seed)
 		EQ(weft_connect(fd, &at->a.any, at->len), 0);
 		no_delay(fd);
 		if (rand_r(&seed) % 2)
-			EQ(weft_set_deadline(fd, weft_deadline(50 * WEFT_SECOND)), 0);
+			EQ(weft_set_deadline(fd,
+			    weft_deadline(50 * WEFT_SECOND)), 0);
 		for (int i = rand_r(&seed) % 50; i >= 0; i--)
 			ask(fd, out, in, &seed);
 		EQ(weft_close(fd), 0);

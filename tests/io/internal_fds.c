@@ -113,7 +113,7 @@ GTEST(the_lowest_number_stays_free, 2)
 	OK(is_lowest(low));
 	EQ(weft_signal_notify(c, SIGUSR1), 0);
 	OK(is_lowest(low));
-	EQ(weft_process_start(&p, argv, NULL), 0);
+	EQ(weft_process_start(&p, argv, NULL, 0), 0);
 	OK(is_lowest(low));
 	EQ(weft_process_wait(&p, &status), 0);
 	EQ(weft_signal_stop(c, 0), 0);
@@ -178,14 +178,14 @@ GTEST(own_ones_are_refused, 2)
 {
 	weft_chan *c = weft_chan_make(sizeof(int), 1);
 	char *argv[] = { (char[]){ "cat" }, NULL };
-	weft_process_opt opt = { .in = WEFT_FD_PIPE };
+	weft_process_options opt = { .in = WEFT_FD_PIPE };
 	weft_process p;
 	int own = 0, status, sig = 0;
 
 	look_before();
 	use_poller();
 	EQ(weft_signal_notify(c, SIGUSR1), 0);
-	EQ(weft_process_start(&p, argv, &opt), 0);
+	EQ(weft_process_start(&p, argv, &opt, sizeof opt), 0);
 	for (int fd = 0; fd < NUMBERS; fd++)
 		if (is_open(fd) && !before[fd] && fd != p.in) {
 			own++;
@@ -377,12 +377,12 @@ static void
 child_without(bool kill, bool replace)
 {
 	char *argv[] = { (char[]){ "cat" }, NULL };
-	weft_process_opt opt = { .in = WEFT_FD_PIPE };
+	weft_process_options opt = { .in = WEFT_FD_PIPE };
 	int status = -1, fd;
 	weft_process p;
 
 	use_poller();
-	EQ(weft_process_start(&p, argv, &opt), 0);
+	EQ(weft_process_start(&p, argv, &opt, sizeof opt), 0);
 	fd = p.pidfd_;
 	if (fd < 0)
 		t_skip("there are no pidfds");
@@ -420,7 +420,8 @@ GTEST(after_a_fork_all_is_closed, 2)
 		unix_pair(fd);
 		_exit(weft_write(fd[0], "x", 1) != 1 ||
 		    weft_read(fd[1], &c, 1) != 1 ||
-		    weft_set_read_deadline(fd[1], weft_deadline(WEFT_MS)) != 0 ||
+		    weft_set_read_deadline(fd[1],
+		    weft_deadline(WEFT_MS)) != 0 ||
 		    weft_read(fd[1], &c, 1) != -ETIMEDOUT);
 	}
 	EQ(waitpid(pid, &status, 0), pid);

@@ -305,9 +305,11 @@ GTEST(deadlines_while_threads_wait, 1)
 			continue;
 		j.fd = end[0];
 		start_threads(t, read_thread, &j);
-		EQ(weft_set_read_deadline(end[0], weft_deadline(3600 * WEFT_SECOND)),
+		EQ(weft_set_read_deadline(end[0],
+		    weft_deadline(3600 * WEFT_SECOND)),
 		    0);
-		EQ(weft_set_read_deadline(end[0], weft_deadline(2 * WEFT_MS)), 0);
+		EQ(weft_set_read_deadline(end[0], weft_deadline(2 * WEFT_MS)),
+		    0);
 		join_threads(t);
 		wire_drop(end);
 	}

@@ -32,7 +32,7 @@ same_as_poll(struct pollfd *p, size_t n)
 
 	memcpy(q, p, n * sizeof *p);
 	r = poll(q, n, 0);
-	EQ(weft_poll(p, n, 0), r);
+	EQ(weft_try_poll(p, n), r);
 	for (size_t i = 0; i < n; i++)
 		EQ(p[i].revents, q[i].revents);
 	/* would not wait either, if anything is there */
@@ -217,11 +217,11 @@ GTEST(not_before_its_time, 2)
 		EQ(weft_poll(NULL, 0, when), 0);
 		OK(weft_now() >= when);
 	}
-	/* the past */
-	EQ(weft_poll(&p, 1, 0), 0);
+	/* the past, and no wait */
+	EQ(weft_try_poll(&p, 1), 0);
 	EQ(weft_poll(&p, 1, -1), 0);
 	EQ(weft_poll(&p, 1, INT64_MIN), 0);
-	EQ(weft_poll(NULL, 0, 0), 0);
+	EQ(weft_try_poll(NULL, 0), 0);
 	EQ(weft_write(end[1], "x", 1), 1);
 	EQ(weft_poll(&p, 1, INT64_MIN), 1);
 	wire_drop(end);
@@ -241,8 +241,8 @@ GTEST(too_many, 1)
 		most = rl.rlim_cur;
 	for (int i = 0; i < 65537; i++)
 		p[i] = want(-1, POLLIN);
-	OK(weft_poll(p, 65537, 0) < 0);
-	EQ(weft_poll(p, most, 0), 0);
+	OK(weft_try_poll(p, 65537) < 0);
+	EQ(weft_try_poll(p, most), 0);
 	EQ(weft_poll(p, most, weft_deadline(WEFT_MS)), 0);
 }
 
@@ -362,7 +362,7 @@ closed_after(double after, int other)
 	wire(STREAM, end);
 	EQ(pthread_create(&c.thread, NULL, close_at, &c), 0);
 	/* it is at it when this returns, mostly */
-	EQ(poll_last(other, BEFORE_IT, end[0], 0), 0);
+	EQ(poll_last(other, BEFORE_IT, end[0], 1), 0);
 	__atomic_store_n(&c.fd, end[0], __ATOMIC_RELEASE);
 	EQ(poll_last(other, BEFORE_IT, end[0], WEFT_NEVER), POLLNVAL);
 	weft_blocking(wire_join, &c.thread);
@@ -375,9 +375,9 @@ GTEST(closed_while_about_to_wait, 2)
 	double look;
 
 	wire(STREAM, idle);
-	EQ(poll_last(idle[0], BEFORE_IT, idle[0], 0), 0);
+	EQ(poll_last(idle[0], BEFORE_IT, idle[0], 1), 0);
 	look = t_now();
-	EQ(poll_last(idle[0], BEFORE_IT, idle[0], 0), 0);
+	EQ(poll_last(idle[0], BEFORE_IT, idle[0], 1), 0);
 	look = t_now() - look;
 	for (int i = 0; i < n; i++)
 		closed_after(3 * look * i / n, idle[0]);

@@ -122,7 +122,7 @@ expire_when_awaited(int fd)
 {
 	while (wire_waiting() == 0)
 		weft_yield();
-	EQ(weft_set_read_deadline(fd, 0), 0);
+	EQ(weft_set_read_deadline(fd, weft_now()), 0);
 	weft_waitgroup_done(&all);
 }
 

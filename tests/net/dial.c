@@ -141,7 +141,7 @@ TEST(version_6_without_a_runtime)
 GTEST(localhost_of_both_versions, 2)
 {
 	weft_address a[4];
-	int n = weft_resolve("tcp", "localhost:0", a, 4, NULL), fd;
+	int n = weft_resolve("tcp", "localhost:0", a, 4, NULL, 0), fd;
 
 	OK(n >= 1);
 	if (!has_v6() || n < 2)
@@ -305,9 +305,37 @@ GTEST(options, 1)
 
 	options_are(weft_dial("tcp", to), 1, 15);
 	options_are(weft_dial_with("tcp", to, .delay = true), 0, 15);
-	options_are(weft_dial_with("tcp", to, .keepalive = 77), 1, 77);
+	options_are(weft_dial_with("tcp", to,
+	    .keepalive = 77 * WEFT_SECOND), 1, 77);
 	options_are(weft_dial_with("tcp", to, .keepalive = -1), 1, 0);
-	EQ(weft_dial_with("tcp", to, .keepalive = 1000000), -EINVAL);
+	options_are(weft_dial_with("tcp", to, .keepalive = WEFT_MS), 1, 1);
+	options_are(weft_dial_with("tcp", to,
+	    .keepalive = WEFT_SECOND + 1), 1, 2);
+	EQ(weft_dial_with("tcp", to, .keepalive = INT64_MAX), -EINVAL);
+	EQ(weft_dial_with("tcp", to, .keepalive = 30), -EINVAL);
+	weft_close(fd);
+}
+
+/* Of an older program, which has less, and of a newer one, which has more. */
+GTEST(options_of_another_version, 1)
+{
+	struct { weft_dial_options old; long more; } dial = {
+		.old = { .keepalive = 30 * WEFT_SECOND }
+	};
+	struct { weft_listen_options old; long more; } wide = {0};
+	int fd = weft_listen_opt("tcp4", "127.0.0.1:0", &wide.old, sizeof wide);
+	const char *to = at(fd);
+	weft_address a;
+
+	options_are(weft_dial_opt("tcp", to, &dial.old,
+	    offsetof(weft_dial_options, keepalive)), 1, 15);
+	options_are(weft_dial_opt("tcp", to, &dial.old, sizeof dial), 1, 30);
+	wide.more = dial.more = 1;
+	EQ(weft_dial_opt("tcp", to, &dial.old, sizeof dial), -E2BIG);
+	EQ(weft_resolve("tcp", to, &a, 1, &dial.old, sizeof dial), -E2BIG);
+	EQ(weft_listen_opt("tcp4", ":0", &wide.old, sizeof wide), -E2BIG);
+	EQ(weft_resolve_with("tcp", to, &a, 1, .until = 1), -ETIMEDOUT);
+	EQ(weft_resolve_with("tcp", to, &a, 1), 1);
 	weft_close(fd);
 }
 
@@ -327,7 +355,7 @@ GTEST(bad_addresses, 1)
 	EQ(weft_dial("tcp", "::1:80"), -EINVAL);
 	EQ(weft_dial("tcp", "127.0.0.1:no-such-service"), -ENOENT);
 	EQ(weft_dial("tcp", "[fe80::1%no-such-if]:80"), -ENODEV);
-	EQ(weft_resolve("nothing", "127.0.0.1:80", NULL, 0, NULL), -EINVAL);
+	EQ(weft_resolve("nothing", "127.0.0.1:80", NULL, 0, NULL, 0), -EINVAL);
 	EQ(weft_local_port(-1), -EBADF);
 	EQ(errno, PEEK_ERRNO);
 	wait_alone();
@@ -382,7 +410,7 @@ GTEST(service_by_name, 1)
 {
 	weft_address a;
 	char text[WEFT_ADDRESS_TEXT];
-	int n = weft_resolve("tcp", "127.0.0.1:http", &a, 1, NULL);
+	int n = weft_resolve("tcp", "127.0.0.1:http", &a, 1, NULL, 0);
 
 	if (n == -ENOENT)
 		t_skip("no file of services here");

@@ -15,6 +15,7 @@
 
 #define HEAD (30 * WEFT_MS)
 #define LONG (1000 * WEFT_SECOND)
+#define OPT(...) ((weft_dial_options){ __VA_ARGS__ })
 
 static int good = -1, full = -1, full2 = -1, refusing_port;
 static int held[2 * FILLING], n_held;
@@ -57,7 +58,7 @@ list(const char *what)
 		if (strchr("gfF", *what))
 			port = weft_local_port(*what == 'g' ? good :
 			    *what == 'f' ? full : full2);
-		EQ(weft_resolve("tcp", "127.0.0.1:0", a, 1, NULL), 1);
+		EQ(weft_resolve("tcp", "127.0.0.1:0", a, 1, NULL, 0), 1);
 		address_set_port(a, port);
 		if (*what == 'x')
 			a->family = 4711;
@@ -66,7 +67,7 @@ list(const char *what)
 }
 
 static int
-dial(const char *what, weft_dial_opt opt)
+dial(const char *what, weft_dial_options opt)
 {
 	struct dial_deadline limit = dial_deadline_of(&opt);
 	struct found *f = list(what);
@@ -103,17 +104,17 @@ in_order(void)
 	prepare();
 	/* A full one keeps the next waiting as long as it was said. */
 	start = weft_now();
-	came_to_good(dial("fg", (weft_dial_opt){ .head_start = HEAD }));
+	came_to_good(dial("fg", OPT(.head_start = HEAD)));
 	OK(weft_now() - start >= HEAD);
 	start = weft_now();
-	came_to_good(dial("fFg", (weft_dial_opt){ .head_start = HEAD }));
+	came_to_good(dial("fFg", OPT(.head_start = HEAD)));
 	OK(weft_now() - start >= 2 * HEAD);
 	/* One that answers, refuses or cannot be tried does not. */
 	start = weft_now();
-	came_to_good(dial("gf", (weft_dial_opt){ .head_start = LONG }));
-	came_to_good(dial("rg", (weft_dial_opt){ .head_start = LONG }));
-	came_to_good(dial("xrxrg", (weft_dial_opt){ .head_start = LONG }));
-	came_to_good(dial("rxg", (weft_dial_opt){ .head_start = -1 }));
+	came_to_good(dial("gf", OPT(.head_start = LONG)));
+	came_to_good(dial("rg", OPT(.head_start = LONG)));
+	came_to_good(dial("xrxrg", OPT(.head_start = LONG)));
+	came_to_good(dial("rxg", OPT(.head_start = -1)));
 	OK(weft_now() - start < 20 * WEFT_SECOND);
 	clean_up();
 }
@@ -128,7 +129,7 @@ GTEST(in_order_on_4, 4) { in_order(); }
 static int64_t
 dialled(const char *what, int64_t head_start)
 {
-	int fd = dial(what, (weft_dial_opt){ .head_start = head_start });
+	int fd = dial(what, OPT(.head_start = head_start));
 
 	OK(fd >= 0);
 	weft_close(fd);
@@ -159,7 +160,7 @@ GTEST(default_head_start, 1)
 
 	prepare();
 	start = weft_now();
-	came_to_good(dial("fg", (weft_dial_opt){0}));
+	came_to_good(dial("fg", OPT(0)));
 	OK(weft_now() - start >= 250 * WEFT_MS);
 	clean_up();
 }
@@ -171,7 +172,7 @@ GTEST(one_after_the_other, 2)
 
 	prepare();
 	until = weft_deadline(10 * HEAD);
-	EQ(dial("fg", (weft_dial_opt){ .head_start = -1, .until = until }),
+	EQ(dial("fg", OPT(.head_start = -1, .until = until)),
 	    -ETIMEDOUT);
 	OK(weft_now() >= until);
 	weft_set_read_deadline(good, weft_now());
@@ -184,13 +185,13 @@ GTEST(one_after_the_other, 2)
 GTEST(why_the_first_failed, 2)
 {
 	prepare();
-	EQ(dial("r", (weft_dial_opt){0}), -ECONNREFUSED);
-	EQ(dial("rr", (weft_dial_opt){0}), -ECONNREFUSED);
-	EQ(dial("x", (weft_dial_opt){0}), -EAFNOSUPPORT);
-	EQ(dial("rxx", (weft_dial_opt){0}), -ECONNREFUSED);
-	EQ(dial("xrr", (weft_dial_opt){0}), -EAFNOSUPPORT);
-	EQ(dial("frx", (weft_dial_opt){ .until = weft_deadline(HEAD),
-	    .head_start = WEFT_MS }), -ETIMEDOUT);
+	EQ(dial("r", OPT(0)), -ECONNREFUSED);
+	EQ(dial("rr", OPT(0)), -ECONNREFUSED);
+	EQ(dial("x", OPT(0)), -EAFNOSUPPORT);
+	EQ(dial("rxx", OPT(0)), -ECONNREFUSED);
+	EQ(dial("xrr", OPT(0)), -EAFNOSUPPORT);
+	EQ(dial("frx", OPT(.until = weft_deadline(HEAD),
+	    .head_start = WEFT_MS)), -ETIMEDOUT);
 	clean_up();
 }
 
@@ -202,9 +203,9 @@ GTEST(very_many, 2)
 	prepare();
 	memset(what, 'r', sizeof what);
 	what[99] = 0;
-	EQ(dial(what, (weft_dial_opt){0}), -ECONNREFUSED);
+	EQ(dial(what, OPT(0)), -ECONNREFUSED);
 	what[50] = 'g';
-	came_to_good(dial(what, (weft_dial_opt){0}));
+	came_to_good(dial(what, OPT(0)));
 	clean_up();
 }
 
@@ -216,10 +217,10 @@ GTEST(descriptors, 2)
 	int64_t until;
 
 	prepare();
-	came_to_good(dial("fFrxg", (weft_dial_opt){ .head_start = WEFT_MS }));
+	came_to_good(dial("fFrxg", OPT(.head_start = WEFT_MS)));
 	until = weft_deadline(HEAD);
-	EQ(dial("fFrx", (weft_dial_opt){ .head_start = WEFT_MS,
-	    .until = until }), -ETIMEDOUT);
+	EQ(dial("fFrx", OPT(.head_start = WEFT_MS,
+	    .until = until)), -ETIMEDOUT);
 	OK(weft_now() >= until);
 	clean_up();
 	EQ(count_fds(), before);
@@ -237,8 +238,8 @@ dial_often(int seed, weft_waitgroup *wg)
 {
 	for (int i = 0; i < (int)t_scale(60); i++) {
 		int64_t ns = (i * 7 + seed * 13) % 40 * 50 * WEFT_US;
-		int fd = dial("fgg", (weft_dial_opt){ .head_start = ns + 1,
-		    .until = weft_deadline(2 * WEFT_MS) });
+		int fd = dial("fgg", OPT(.head_start = ns + 1,
+		    .until = weft_deadline(2 * WEFT_MS)));
 
 		OK(fd >= 0 || fd == -ETIMEDOUT);
 		if (fd >= 0)
@@ -313,8 +314,8 @@ cancelled(const char *what)
 	int64_t start = weft_now();
 
 	weft_go(cancel_later, weft_context_retain(ctx));
-	EQ(dial(what, (weft_dial_opt){ .context = ctx,
-	    .head_start = HEAD / 3 }), -ECANCELED);
+	EQ(dial(what, OPT(.context = ctx,
+	    .head_start = HEAD / 3)), -ECANCELED);
 	OK(weft_now() - start >= HEAD);
 	OK(weft_now() - start < 20 * WEFT_SECOND);
 	weft_context_release(ctx);
@@ -328,12 +329,12 @@ GTEST(cancelled_while_pending, 2)
 	prepare();
 	cancelled("f");
 	cancelled("fF");
-	EQ(dial("f", (weft_dial_opt){ .context = ctx }), -ETIMEDOUT);
+	EQ(dial("f", OPT(.context = ctx)), -ETIMEDOUT);
 	OK(weft_now() >= weft_context_deadline(ctx));
-	EQ(dial("g", (weft_dial_opt){ .context = ctx }), -ETIMEDOUT);
+	EQ(dial("g", OPT(.context = ctx)), -ETIMEDOUT);
 	weft_context_release(ctx);
 	ctx = weft_context_make(NULL);
-	came_to_good(dial("g", (weft_dial_opt){ .context = ctx }));
+	came_to_good(dial("g", OPT(.context = ctx)));
 	weft_context_release(ctx);
 	clean_up();
 	EQ(count_fds(), before);
@@ -343,7 +344,7 @@ GTEST(cancelled_while_pending, 2)
 TEST(cancelled_before)
 {
 	weft_context *ctx = weft_context_make(NULL);
-	weft_dial_opt opt = { .context = ctx };
+	weft_dial_options opt = { .context = ctx };
 	struct dial_deadline limit = dial_deadline_of(&opt);
 	struct found *f;
 
@@ -362,17 +363,17 @@ GTEST(met_itself, 1)
 	int fd = net_socket(AF_INET, SOCK_STREAM, 0), other;
 	weft_address a, b;
 
-	EQ(weft_resolve("tcp", "127.0.0.1:0", &a, 1, NULL), 1);
+	EQ(weft_resolve("tcp", "127.0.0.1:0", &a, 1, NULL, 0), 1);
 	EQ(net_bind(fd, &a), 0);
 	EQ(net_name(fd, &b), 0);
 	address_set_port(&a, address_port(address_get(&b)));
 	EQ(weft_connect(fd, address_get(&a), a.len), 0);
-	OK(dial_met_itself(fd, &a));
+	OK(dial_self_connected(fd, &a));
 	weft_close(fd);
 	prepare();
-	EQ(weft_resolve("tcp", at(good), &a, 1, NULL), 1);
+	EQ(weft_resolve("tcp", at(good), &a, 1, NULL, 0), 1);
 	other = weft_dial("tcp", at(good));
-	OK(!dial_met_itself(other, &a));
+	OK(!dial_self_connected(other, &a));
 	came_to_good(other);
 	clean_up();
 }

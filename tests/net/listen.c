@@ -164,8 +164,8 @@ addresses(void)
 	EQ(weft_listen("tcp", NULL), -EINVAL);
 	EQ(weft_listen("tcp6", "127.0.0.1:0"), -EAFNOSUPPORT);
 	EQ(weft_listen_with("tcp", ":0", .backlog = -1), -EINVAL);
-	EQ(weft_listen_with("tcp", ":0", .keepalive = 1000000), -EINVAL);
-	fd = weft_listen_opt_("tcp", "127.0.0.1:0", NULL);
+	EQ(weft_listen_with("tcp", ":0", .keepalive = INT64_MAX), -EINVAL);
+	fd = weft_listen_opt("tcp", "127.0.0.1:0", NULL, 0);
 	again = weft_listen("udp", with_port("127.0.0.1",
 	    weft_local_port(fd)));
 	OK(fd >= 0);
@@ -261,7 +261,8 @@ accepted(int listener, int keepalive)
 GTEST(options_are_inherited, 1)
 {
 	accepted(weft_listen("tcp", "127.0.0.1:0"), 15);
-	accepted(weft_listen_with("tcp", "127.0.0.1:0", .keepalive = 99), 99);
+	accepted(weft_listen_with("tcp", "127.0.0.1:0",
+	    .keepalive = 99 * WEFT_SECOND), 99);
 	accepted(weft_listen_with("tcp", "127.0.0.1:0", .keepalive = -1), 0);
 }
 

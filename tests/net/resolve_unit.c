@@ -161,7 +161,7 @@ gives(const char *network, const char *address, const char *expected)
 {
 	weft_address a[16];
 	char line[1024] = "", text[WEFT_ADDRESS_TEXT];
-	int n = weft_resolve(network, address, a, 16, NULL);
+	int n = weft_resolve(network, address, a, 16, NULL, 0);
 
 	for (int i = 0; i < n; i++) {
 		strcat(line, i ? " " : "");
@@ -230,8 +230,8 @@ GTEST(more_than_there_is_room_for, 1)
 
 	memset(a, 0x55, sizeof a);
 	answer = "10.0.0.3 10.0.0.2 10.0.0.1";
-	EQ(weft_resolve("tcp", "name:1", NULL, 0, NULL), 3);
-	EQ(weft_resolve("tcp", "name:1", a, 2, NULL), 3);
+	EQ(weft_resolve("tcp", "name:1", NULL, 0, NULL, 0), 3);
+	EQ(weft_resolve("tcp", "name:1", a, 2, NULL, 0), 3);
 	EQ(a[1].len, sizeof(struct sockaddr_in));
 	EQ(a[2].len, 0x55555555);
 }
@@ -281,13 +281,13 @@ GTEST(reasons, 1)
 		refusal = rows[i].eai;
 		refusal_errno = rows[i].error;
 		errno = ENOTDIR;
-		EQ(weft_resolve("tcp", "name:1", NULL, 0, NULL), rows[i].is);
+		EQ(weft_resolve("tcp", "name:1", NULL, 0, NULL, 0), rows[i].is);
 		EQ(errno, ENOTDIR);
 	}
 	/* Success without a result is none, and is not a crash. */
 	refusal = 0;
 	answer = "";
-	EQ(weft_resolve("tcp", "name:1", NULL, 0, NULL), -ENOENT);
+	EQ(weft_resolve("tcp", "name:1", NULL, 0, NULL, 0), -ENOENT);
 }
 
 /* What is not there without AI_ADDRCONFIG is not there. */
@@ -337,21 +337,27 @@ wait_gone(void)
 	wait_freed();
 }
 
+static int
+resolve_opt(const char *name, const weft_dial_options *opt)
+{
+	return weft_resolve("tcp", name, NULL, 0, opt, sizeof *opt);
+}
+
 static void
 given_up_in_time(void)
 {
 	int64_t until = weft_deadline(100 * WEFT_MS);
-	weft_dial_opt opt = { .until = until };
+	weft_dial_options opt = { .until = until };
 
 	answer = "10.0.0.1";
 	asked = 0;
 	set(&gate_closed, 1);
-	EQ(weft_dial_opt_("tcp", "name:1", &opt), -ETIMEDOUT);
+	EQ(weft_dial_opt("tcp", "name:1", &opt, sizeof opt), -ETIMEDOUT);
 	OK(weft_now() >= until);
 	wait_inside(1);
 	/* Too late from the start: nobody is asked. */
-	EQ(weft_resolve("tcp", "name:1", NULL, 0, &opt), -ETIMEDOUT);
-	EQ(weft_dial_opt_("tcp", "10.0.0.1:1", &opt), -ETIMEDOUT);
+	EQ(resolve_opt("name:1", &opt), -ETIMEDOUT);
+	EQ(weft_dial_opt("tcp", "10.0.0.1:1", &opt, sizeof opt), -ETIMEDOUT);
 	EQ(get(&asked), 1);
 	set(&gate_closed, 0);
 	wait_gone();
@@ -371,15 +377,15 @@ static void
 given_up_by_context(void)
 {
 	weft_context *ctx = weft_context_make(NULL);
-	weft_dial_opt opt = { .context = ctx };
+	weft_dial_options opt = { .context = ctx };
 
 	answer = "10.0.0.1";
 	asked = 0;
 	set(&gate_closed, 1);
 	weft_go(cancel_inside, weft_context_retain(ctx));
-	EQ(weft_resolve("tcp", "name:1", NULL, 0, &opt), -ECANCELED);
-	EQ(weft_resolve("tcp", "name:1", NULL, 0, &opt), -ECANCELED);
-	EQ(weft_resolve("tcp", "10.0.0.1:1", NULL, 0, &opt), -ECANCELED);
+	EQ(resolve_opt("name:1", &opt), -ECANCELED);
+	EQ(resolve_opt("name:1", &opt), -ECANCELED);
+	EQ(resolve_opt("10.0.0.1:1", &opt), -ECANCELED);
 	EQ(get(&asked), 1);
 	weft_context_release(ctx);
 	set(&gate_closed, 0);
@@ -392,12 +398,12 @@ GTEST(time_of_a_context, 1)
 {
 	int64_t until = weft_deadline(20 * WEFT_MS);
 	weft_context *ctx = weft_context_make_until(NULL, until);
-	weft_dial_opt opt = { .context = ctx, .until = weft_deadline(WEFT_SECOND *
-	    1000) };
+	weft_dial_options opt = { .context = ctx,
+	    .until = weft_deadline(WEFT_SECOND * 1000) };
 
 	answer = "10.0.0.1";
 	set(&gate_closed, 1);
-	EQ(weft_resolve("tcp", "name:1", NULL, 0, &opt), -ETIMEDOUT);
+	EQ(resolve_opt("name:1", &opt), -ETIMEDOUT);
 	OK(weft_now() >= until);
 	weft_context_release(ctx);
 	set(&gate_closed, 0);
@@ -411,13 +417,13 @@ static weft_waitgroup all;
 static void
 ask(int expected)
 {
-	EQ(weft_resolve("tcp", "name:1", NULL, 0, NULL), expected);
+	EQ(weft_resolve("tcp", "name:1", NULL, 0, NULL, 0), expected);
 	weft_waitgroup_done(&all);
 }
 
 GTEST(so_many_at_a_time, 2)
 {
-	weft_dial_opt soon;
+	weft_dial_options soon;
 
 	answer = "10.0.0.1";
 	set(&gate_closed, 1);
@@ -426,8 +432,8 @@ GTEST(so_many_at_a_time, 2)
 		weft_go(ask, 1);
 	wait_inside(AT_A_TIME);
 	/* The time is over for one that has not even begun, too. */
-	soon = (weft_dial_opt){ .until = weft_deadline(20 * WEFT_MS) };
-	EQ(weft_resolve("tcp", "name:1", NULL, 0, &soon), -ETIMEDOUT);
+	soon = (weft_dial_options){ .until = weft_deadline(20 * WEFT_MS) };
+	EQ(resolve_opt("name:1", &soon), -ETIMEDOUT);
 	EQ(get(&asked), AT_A_TIME);
 	EQ(get(&inside), AT_A_TIME);
 	set(&gate_closed, 0);
@@ -440,13 +446,13 @@ GTEST(so_many_at_a_time, 2)
 /* Those that nobody waits for any more have the slots; then others do. */
 GTEST(left_alone_by_all, 2)
 {
-	weft_dial_opt opt;
+	weft_dial_options opt;
 
 	answer = "10.0.0.1";
 	set(&gate_closed, 1);
 	for (int i = 0; i < AT_A_TIME; i++) {
-		opt = (weft_dial_opt){ .until = weft_deadline(WEFT_MS) };
-		EQ(weft_resolve("tcp", "name:1", NULL, 0, &opt), -ETIMEDOUT);
+		opt = (weft_dial_options){ .until = weft_deadline(WEFT_MS) };
+		EQ(resolve_opt("name:1", &opt), -ETIMEDOUT);
 	}
 	weft_waitgroup_add(&all, 1);
 	weft_go(ask, 1);
@@ -463,8 +469,10 @@ GTEST(answered_or_not, 4)
 
 	answer = "10.0.0.1 fd00::1";
 	for (int i = 0; i < (int)t_scale(2000); i++) {
-		weft_dial_opt opt = { .until = weft_deadline(i % 50 * WEFT_US) };
-		int r = weft_resolve("tcp", "name:1", NULL, 0, &opt);
+		weft_dial_options opt = {
+			.until = weft_deadline(i % 50 * WEFT_US)
+		};
+		int r = resolve_opt("name:1", &opt);
 
 		late += r == -ETIMEDOUT;
 		OK(r == 2 || r == -ETIMEDOUT);

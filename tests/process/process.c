@@ -19,13 +19,14 @@
 /* Literals are not const to exec. */
 #define ARGV(...) ((char **)(const char *[]){ __VA_ARGS__, NULL })
 #define SH(text) ARGV("sh", "-c", text)
+#define OPT(...) ((weft_process_options){ __VA_ARGS__ })
 
 /* Its status, or -errno if it could not start. */
 static int
-run(char **argv, const weft_process_opt *opt)
+run(char **argv, const weft_process_options *opt)
 {
 	weft_process p;
-	int status = -1, err = weft_process_start(&p, argv, opt);
+	int status = -1, err = weft_process_start(&p, argv, opt, sizeof *opt);
 
 	if (err)
 		return err;
@@ -35,7 +36,7 @@ run(char **argv, const weft_process_opt *opt)
 
 /* The same for who ends by exit: with what. */
 static int
-code(char **argv, const weft_process_opt *opt)
+code(char **argv, const weft_process_options *opt)
 {
 	int status = run(argv, opt);
 
@@ -69,14 +70,14 @@ is(const char *a, const char *b)
 
 /* What it writes to its standard output; the rest is as opt says. */
 static char *
-says(char **argv, weft_process_opt opt)
+says(char **argv, weft_process_options opt)
 {
 	weft_process p;
 	char *text;
 	int err;
 
 	opt.out = WEFT_FD_PIPE;
-	err = weft_process_start(&p, argv, &opt);
+	err = weft_process_start(&p, argv, &opt, sizeof opt);
 	EQ(err, 0);
 	if (err)
 		return (char *)(uintptr_t)"";
@@ -113,13 +114,13 @@ GTEST(asked_again, 1)
 	weft_process p;
 	int status = -1;
 
-	EQ(weft_process_start(&p, SH("exit 3"), NULL), 0);
+	EQ(weft_process_start(&p, SH("exit 3"), NULL, 0), 0);
 	OK(p.pid > 0 && p.in == -1 && p.out == -1 && p.err == -1);
 	EQ(weft_process_wait(&p, NULL), 0);
 	EQ(weft_process_wait(&p, &status), 0);
 	EQ(WEXITSTATUS(status), 3);
 	status = -1;
-	EQ(weft_process_wait_until(&p, &status, 0), 0);
+	EQ(weft_process_try_wait(&p, &status), 0);
 	EQ(WEXITSTATUS(status), 3);
 	EQ(weft_process_kill(&p, 0), -ESRCH);
 	OK(childless());
@@ -128,15 +129,15 @@ GTEST(asked_again, 1)
 /* ---- why it does not start ---- */
 
 static void
-refuse(char **argv, const weft_process_opt *opt, int err)
+refuse(char **argv, const weft_process_options *opt, int err)
 {
 	weft_process p;
 	int status;
 
-	EQ(weft_process_start(&p, argv, opt), err);
+	EQ(weft_process_start(&p, argv, opt, sizeof *opt), err);
 	OK(p.pid == -1 && p.in == -1 && p.out == -1 && p.err == -1);
 	EQ(weft_process_wait(&p, &status), -ECHILD);
-	EQ(weft_process_wait_until(&p, &status, 0), -ECHILD);
+	EQ(weft_process_try_wait(&p, &status), -ECHILD);
 	EQ(weft_process_kill(&p, SIGTERM), -ESRCH);
 	OK(childless());
 }
@@ -180,9 +181,9 @@ GTEST(no_such_directory, 1)
 {
 	if (t_emulated())
 		t_skip("errors of exec are not seen under an emulator");
-	refuse(ARGV("true"), &(weft_process_opt){ .directory = "/no/such" },
+	refuse(ARGV("true"), &OPT(.directory = "/no/such"),
 	    -ENOENT);
-	refuse(ARGV("true"), &(weft_process_opt){ .directory = "/dev/null" },
+	refuse(ARGV("true"), &OPT(.directory = "/dev/null"),
 	    -ENOTDIR);
 }
 
@@ -205,12 +206,12 @@ GTEST(absurd, 1)
 	close(fd);
 	refuse(NULL, NULL, -EINVAL);
 	refuse((char *[]){ NULL }, NULL, -EINVAL);
-	refuse(ARGV("true"), &(weft_process_opt){ .in = -5 }, -EINVAL);
-	refuse(ARGV("true"), &(weft_process_opt){ .in = WEFT_FD_OUT }, -EINVAL);
-	refuse(ARGV("true"), &(weft_process_opt){ .in = WEFT_FD_PIPE,
-	    .out = WEFT_FD_OUT }, -EINVAL);
-	refuse(ARGV("true"), &(weft_process_opt){ .out = WEFT_FD_PIPE,
-	    .err = fd }, -EBADF);
+	refuse(ARGV("true"), &OPT(.in = -5), -EINVAL);
+	refuse(ARGV("true"), &OPT(.in = WEFT_FD_OUT), -EINVAL);
+	refuse(ARGV("true"), &OPT(.in = WEFT_FD_PIPE,
+	    .out = WEFT_FD_OUT), -EINVAL);
+	refuse(ARGV("true"), &OPT(.out = WEFT_FD_PIPE,
+	    .err = fd), -EBADF);
 }
 
 /* One that was never started is nobody. */
@@ -245,13 +246,13 @@ through_cat(void)
 {
 	size_t len = 1 << 20;
 	char *data = malloc(len), *back = malloc(len + 1);
-	weft_process_opt opt = { .in = WEFT_FD_PIPE, .out = WEFT_FD_PIPE };
+	weft_process_options opt = { .in = WEFT_FD_PIPE, .out = WEFT_FD_PIPE };
 	weft_process p;
 	int status = -1;
 
 	for (size_t i = 0; i < len; i++)
 		data[i] = (char)(i * 31 + i / 251);
-	EQ(weft_process_start(&p, ARGV("cat"), &opt), 0);
+	EQ(weft_process_start(&p, ARGV("cat"), &opt, sizeof opt), 0);
 	OK(p.in > 2 && p.out > 2 && p.err == -1);
 	OK(fcntl(p.in, F_GETFL) & O_NONBLOCK);
 	OK(fcntl(p.out, F_GETFL) & O_NONBLOCK);
@@ -271,10 +272,11 @@ ON_ALL(through_cat)
 
 GTEST(out_and_err, 1)
 {
-	weft_process_opt opt = { .out = WEFT_FD_PIPE, .err = WEFT_FD_PIPE };
+	weft_process_options opt = { .out = WEFT_FD_PIPE, .err = WEFT_FD_PIPE };
 	weft_process p;
 
-	EQ(weft_process_start(&p, SH("echo out; echo err >&2"), &opt), 0);
+	EQ(weft_process_start(&p, SH("echo out; echo err >&2"), &opt,
+	    sizeof opt), 0);
 	OK(is(text_of(p.out), "out\n"));
 	OK(is(text_of(p.err), "err\n"));
 	EQ(weft_process_wait(&p, NULL), 0);
@@ -283,15 +285,15 @@ GTEST(out_and_err, 1)
 GTEST(err_to_out, 1)
 {
 	OK(is(says(SH("echo out; echo err >&2; echo out"),
-	    (weft_process_opt){ .err = WEFT_FD_OUT }), "out\nerr\nout\n"));
+	    OPT(.err = WEFT_FD_OUT)), "out\nerr\nout\n"));
 }
 
 GTEST(nothing_to_read, 1)
 {
-	OK(is(says(ARGV("cat"), (weft_process_opt){ .in = WEFT_FD_NULL }),
+	OK(is(says(ARGV("cat"), OPT(.in = WEFT_FD_NULL)),
 	    ""));
 	OK(is(says(SH("echo err >&2; readlink /proc/self/fd/2"),
-	    (weft_process_opt){ .err = WEFT_FD_NULL }), "/dev/null\n"));
+	    OPT(.err = WEFT_FD_NULL)), "/dev/null\n"));
 }
 
 /* ---- descriptors that we give ---- */
@@ -318,7 +320,7 @@ GTEST(files_as_all_three, 1)
 	int in = temporary("text\n"), out = temporary(""), err = temporary("");
 
 	EQ(code(SH("cat; echo err >&2"),
-	    &(weft_process_opt){ .in = in, .out = out, .err = err }), 0);
+	    &OPT(.in = in, .out = out, .err = err)), 0);
 	OK(is(content(out), "text\n"));
 	OK(is(content(err), "err\n"));
 	EQ(weft_close(in), 0);
@@ -326,7 +328,7 @@ GTEST(files_as_all_three, 1)
 
 /* The child gets our 1 and 2 crossed, our 2 as its 0 and so on. */
 static void
-crossed(const weft_process_opt *opt, const char *one, const char *two)
+crossed(const weft_process_options *opt, const char *one, const char *two)
 {
 	int keep1 = dup(1), keep2 = dup(2);
 	int a = temporary("a\n"), b = temporary("b\n"), got;
@@ -345,26 +347,26 @@ crossed(const weft_process_opt *opt, const char *one, const char *two)
 
 GTEST(numbers_that_overlap, 1)
 {
-	crossed(&(weft_process_opt){ .in = WEFT_FD_NULL }, "out\n", "err\n");
-	crossed(&(weft_process_opt){ .in = WEFT_FD_NULL, .out = 2, .err = 1 },
+	crossed(&OPT(.in = WEFT_FD_NULL), "out\n", "err\n");
+	crossed(&OPT(.in = WEFT_FD_NULL, .out = 2, .err = 1),
 	    "err\n", "out\n");
-	crossed(&(weft_process_opt){ .in = WEFT_FD_NULL, .out = 1, .err = 2 },
+	crossed(&OPT(.in = WEFT_FD_NULL, .out = 1, .err = 2),
 	    "out\n", "err\n");
-	crossed(&(weft_process_opt){ .in = WEFT_FD_NULL, .out = 2, .err = 2 },
+	crossed(&OPT(.in = WEFT_FD_NULL, .out = 2, .err = 2),
 	    "a\n", "out\nerr\n");
-	crossed(&(weft_process_opt){ .in = WEFT_FD_NULL,
-	    .err = WEFT_FD_OUT }, "out\nerr\n", "b\n");
-	crossed(&(weft_process_opt){ .in = WEFT_FD_NULL, .out = 2,
-	    .err = WEFT_FD_OUT }, "a\n", "out\nerr\n");
+	crossed(&OPT(.in = WEFT_FD_NULL,
+	    .err = WEFT_FD_OUT), "out\nerr\n", "b\n");
+	crossed(&OPT(.in = WEFT_FD_NULL, .out = 2,
+	    .err = WEFT_FD_OUT), "a\n", "out\nerr\n");
 	/* What it reads is where 1 was: its beginning was overwritten. */
-	crossed(&(weft_process_opt){ .in = 1, .out = 2, .err = WEFT_FD_NULL },
+	crossed(&OPT(.in = 1, .out = 2, .err = WEFT_FD_NULL),
 	    "a\n", "out\na\n");
 }
 
 /* Pipes that would get the numbers 0, 1 and 2. */
 GTEST(ours_are_closed, 1)
 {
-	weft_process_opt opt = { .in = WEFT_FD_PIPE, .out = WEFT_FD_PIPE,
+	weft_process_options opt = { .in = WEFT_FD_PIPE, .out = WEFT_FD_PIPE,
 	    .err = WEFT_FD_PIPE };
 	int keep[3], err;
 	weft_process p;
@@ -373,7 +375,8 @@ GTEST(ours_are_closed, 1)
 		keep[i] = dup(i);
 		close(i);
 	}
-	err = weft_process_start(&p, SH("cat; echo err >&2"), &opt);
+	err = weft_process_start(&p, SH("cat; echo err >&2"), &opt,
+	    sizeof opt);
 	for (int i = 0; i < 3; i++) {
 		dup2(keep[i], i);
 		close(keep[i]);
@@ -397,18 +400,18 @@ close_on_exec(void)
 /* ls has one more open, the directory that it lists. */
 GTEST(has_no_more_descriptors, 1)
 {
-	weft_process_opt opt = { .in = WEFT_FD_PIPE, .out = WEFT_FD_NULL,
+	weft_process_options opt = { .in = WEFT_FD_PIPE, .out = WEFT_FD_NULL,
 	    .err = WEFT_FD_PIPE };
 	weft_process other;
 	int open_on;
 
 	close_on_exec();
-	EQ(weft_process_start(&other, ARGV("cat"), &opt), 0);
-	OK(is(says(ARGV("ls", "/proc/self/fd"), (weft_process_opt){0}),
+	EQ(weft_process_start(&other, ARGV("cat"), &opt, sizeof opt), 0);
+	OK(is(says(ARGV("ls", "/proc/self/fd"), OPT(0)),
 	    "0\n1\n2\n3\n"));
 	open_on = fcntl(other.in, F_DUPFD, 100);
 	OK(is(says(ARGV("ls", "/proc/self/fd"),
-	    (weft_process_opt){ .in = WEFT_FD_NULL, .err = WEFT_FD_OUT }),
+	    OPT(.in = WEFT_FD_NULL, .err = WEFT_FD_OUT)),
 	    "0\n1\n100\n2\n3\n"));
 	EQ(close(open_on), 0);
 	EQ(weft_close(other.in), 0);
@@ -418,27 +421,29 @@ GTEST(has_no_more_descriptors, 1)
 
 GTEST(none_are_left_open, 2)
 {
-	weft_process_opt piped = { .in = WEFT_FD_PIPE, .out = WEFT_FD_PIPE,
+	weft_process_options piped = { .in = WEFT_FD_PIPE, .out = WEFT_FD_PIPE,
 	    .err = WEFT_FD_PIPE };
-	weft_process_opt given = { .in = 2, .out = 2, .err = 1 };
-	weft_process_opt bad = { .in = WEFT_FD_PIPE, .out = WEFT_FD_NULL,
+	weft_process_options given = { .in = 2, .out = 2, .err = 1 };
+	weft_process_options bad = { .in = WEFT_FD_PIPE, .out = WEFT_FD_NULL,
 	    .err = WEFT_FD_PIPE, .directory = "/no/such" };
 	weft_process p;
 	int before;
 
 	/* What waiting needs is opened once. */
-	OK(is(says(ARGV("true"), (weft_process_opt){0}), ""));
+	OK(is(says(ARGV("true"), OPT(0)), ""));
 	before = count_fds();
 	for (int i = 0; i < 5; i++) {
-		EQ(weft_process_start(&p, ARGV("true"), &piped), 0);
+		EQ(weft_process_start(&p, ARGV("true"), &piped,
+		    sizeof piped), 0);
 		weft_close(p.in);
 		weft_close(p.out);
 		weft_close(p.err);
 		EQ(weft_process_wait(&p, NULL), 0);
 		EQ(code(ARGV("true"), &given), 0);
-		EQ(weft_process_start(&p, NULL, &piped), -EINVAL);
+		EQ(weft_process_start(&p, NULL, &piped, sizeof piped), -EINVAL);
 		if (!t_emulated())
-			EQ(weft_process_start(&p, ARGV("true"), &bad),
+			EQ(weft_process_start(&p, ARGV("true"), &bad,
+			    sizeof bad),
 			    -ENOENT);
 	}
 	EQ(count_fds(), before);
@@ -449,7 +454,7 @@ GTEST(none_are_left_open, 2)
 
 GTEST(environment, 1)
 {
-	weft_process_opt opt = {0};
+	weft_process_options opt = {0};
 
 	OK(setenv("WEFT_TEST", "ours", 1) == 0);
 	OK(is(says(SH("echo $WEFT_TEST"), opt), "ours\n"));
@@ -462,7 +467,7 @@ GTEST(environment, 1)
 GTEST(directory, 1)
 {
 	char name[] = "/tmp/weft-children-XXXXXX", line[64];
-	weft_process_opt opt = { .directory = name };
+	weft_process_options opt = { .directory = name };
 	int fd;
 
 	OK(mkdtemp(name) != NULL);
@@ -480,15 +485,15 @@ GTEST(directory, 1)
 
 GTEST(group, 1)
 {
-	weft_process_opt opt = { .in = WEFT_FD_PIPE };
+	weft_process_options opt = { .in = WEFT_FD_PIPE };
 	weft_process p;
 
-	EQ(weft_process_start(&p, ARGV("cat"), &opt), 0);
+	EQ(weft_process_start(&p, ARGV("cat"), &opt, sizeof opt), 0);
 	EQ(getpgid(p.pid), getpgrp());
 	weft_close(p.in);
 	EQ(weft_process_wait(&p, NULL), 0);
 	opt.group = true;
-	EQ(weft_process_start(&p, ARGV("cat"), &opt), 0);
+	EQ(weft_process_start(&p, ARGV("cat"), &opt, sizeof opt), 0);
 	if (!t_emulated())	/* start does not wait for it there */
 		EQ(getpgid(p.pid), p.pid);
 	weft_close(p.in);
@@ -511,7 +516,7 @@ GTEST(signals, 1)
 	weft_pin();
 	pthread_sigmask(SIG_BLOCK, &some, &old);
 	text = says(ARGV("grep", "-E", "^Sig(Blk|Ign)",
-	    "/proc/self/status"), (weft_process_opt){0});
+	    "/proc/self/status"), OPT(0));
 	/* An emulator leaves those ignored that were when it was started. */
 	if (!t_emulated())
 		OK(is(text, "SigBlk:\t0000000000000000\n"
@@ -524,14 +529,69 @@ GTEST(signals, 1)
 
 /* ---- waiting ---- */
 
+static void
+cancel_soon(weft_context *ctx)
+{
+	weft_sleep(2 * WEFT_MS);
+	weft_context_cancel(ctx, 0);
+}
+
+GTEST(waits_with_a_context, 2)
+{
+	int64_t when = weft_deadline(5 * WEFT_MS);
+	weft_context *ctx = weft_context_make(NULL);
+	weft_context *timed = weft_context_make_until(NULL, when);
+	weft_process p;
+	int status = -1;
+
+	EQ(weft_process_start_with(&p, ARGV("sleep", "100")), 0);
+	EQ(weft_process_wait_context(&p, &status, timed), -ETIMEDOUT);
+	OK(weft_now() >= when);
+	weft_go(cancel_soon, ctx);
+	EQ(weft_process_wait_context(&p, &status, ctx), -ECANCELED);
+	EQ(weft_process_wait_context(&p, &status, ctx), -ECANCELED);
+	/* It is not kept for the next wait. */
+	EQ(weft_process_wait_until(&p, &status, weft_deadline(WEFT_MS)),
+	    -ETIMEDOUT);
+	EQ(weft_process_kill(&p, SIGKILL), 0);
+	EQ(weft_process_wait_context(&p, &status, NULL), 0);
+	EQ(WTERMSIG(status), SIGKILL);
+	/* What can be done is done, though the context is cancelled. */
+	EQ(weft_process_wait_context(&p, &status, ctx), 0);
+	weft_context_release(ctx);
+	weft_context_release(timed);
+	OK(childless());
+}
+
+/* Of an older program, which has less, and of a newer one, which has more. */
+GTEST(options_of_another_version, 1)
+{
+	struct { weft_process_options old; long more; } newer = {
+		.old = { .directory = "/no/such" }
+	};
+	weft_process p;
+	int status = -1;
+
+	EQ(weft_process_start(&p, ARGV("true"), &newer.old,
+	    offsetof(weft_process_options, directory)), 0);
+	EQ(weft_process_wait(&p, &status), 0);
+	EQ(weft_process_start(&p, ARGV("true"), &newer.old, sizeof newer),
+	    -ENOENT);
+	newer.more = 1;
+	EQ(weft_process_start(&p, ARGV("true"), &newer.old, sizeof newer),
+	    -E2BIG);
+	EQ(weft_process_wait(&p, &status), -ECHILD);
+	OK(childless());
+}
+
 GTEST(waits_until, 1)
 {
 	weft_process p;
 	int status = -1;
 	int64_t when;
 
-	EQ(weft_process_start(&p, ARGV("sleep", "100"), NULL), 0);
-	EQ(weft_process_wait_until(&p, &status, 0), -ETIMEDOUT);
+	EQ(weft_process_start(&p, ARGV("sleep", "100"), NULL, 0), 0);
+	EQ(weft_process_try_wait(&p, &status), -EAGAIN);
 	EQ(weft_process_wait_until(&p, &status, weft_now()), -ETIMEDOUT);
 	for (int i = 0; i < 3; i++) {
 		when = weft_deadline(10 * WEFT_MS);
@@ -563,7 +623,7 @@ killed_meanwhile(void)
 	weft_chan *done = weft_chan_make(sizeof(int), 0);
 	weft_process p;
 
-	EQ(weft_process_start(&p, ARGV("sleep", "100"), NULL), 0);
+	EQ(weft_process_start(&p, ARGV("sleep", "100"), NULL, 0), 0);
 	weft_go(waits, &p, done);
 	weft_sleep(2 * WEFT_MS);
 	EQ(weft_process_kill(&p, SIGTERM), 0);
@@ -582,7 +642,7 @@ GTEST(killed_at_its_end, 4)
 		weft_process p;
 		int status, err;
 
-		EQ(weft_process_start(&p, ARGV("true"), NULL), 0);
+		EQ(weft_process_start(&p, ARGV("true"), NULL, 0), 0);
 		weft_go(waits, &p, done);
 		while ((err = weft_process_kill(&p, 0)) == 0)
 			weft_yield();
@@ -636,7 +696,7 @@ GTEST(fifty_alive, 2)
 	int status;
 
 	for (int i = 0; i < 50; i++)
-		EQ(weft_process_start(&p[i], ARGV("sleep", "100"), NULL), 0);
+		EQ(weft_process_start(&p[i], ARGV("sleep", "100"), NULL, 0), 0);
 	for (int i = 0; i < 50; i++)
 		EQ(weft_process_kill(&p[i], SIGTERM), 0);
 	for (int i = 49; i >= 0; i--) {
@@ -653,7 +713,7 @@ GTEST(another_waited, 1)
 	weft_process p;
 	int status;
 
-	EQ(weft_process_start(&p, ARGV("true"), NULL), 0);
+	EQ(weft_process_start(&p, ARGV("true"), NULL, 0), 0);
 	EQ(waitpid(p.pid, &status, 0), p.pid);
 	EQ(weft_process_kill(&p, 0), -ESRCH);
 	EQ(weft_process_wait(&p, &status), -ECHILD);
@@ -665,7 +725,7 @@ GTEST(nobody_shall_wait, 1)
 	weft_process p;
 
 	signal(SIGCHLD, SIG_IGN);
-	EQ(weft_process_start(&p, ARGV("true"), NULL), 0);
+	EQ(weft_process_start(&p, ARGV("true"), NULL, 0), 0);
 	EQ(weft_process_wait(&p, NULL), -ECHILD);
 }
 
@@ -677,9 +737,9 @@ GTEST(told_by_signal, 1)
 	int status = -1;
 
 	EQ(weft_signal_notify(c, SIGCHLD), 0);
-	EQ(weft_process_start(&p, SH("exit 4"), NULL), 0);
+	EQ(weft_process_start(&p, SH("exit 4"), NULL, 0), 0);
 	EQ(weft_recv(c, int), SIGCHLD);
-	EQ(weft_process_wait_until(&p, &status, 0), 0);
+	EQ(weft_process_try_wait(&p, &status), 0);
 	EQ(WEXITSTATUS(status), 4);
 	EQ(weft_signal_stop(c, 0), 0);
 	weft_chan_release(c);
@@ -689,12 +749,12 @@ GTEST(told_by_signal, 1)
 
 TEST(without_a_runtime)
 {
-	weft_process_opt opt = { .in = WEFT_FD_PIPE };
+	weft_process_options opt = { .in = WEFT_FD_PIPE };
 	weft_process p;
 	int status;
 
 	EQ(code(SH("exit 5"), NULL), 5);
-	EQ(weft_process_start(&p, ARGV("cat"), &opt), 0);
+	EQ(weft_process_start(&p, ARGV("cat"), &opt, sizeof opt), 0);
 	EQ(weft_process_wait_until(&p, &status, weft_deadline(3 * WEFT_MS)),
 	    -ETIMEDOUT);
 	close(p.in);
@@ -728,7 +788,7 @@ as_on_old_kernels(void)
 
 	EQ(syscall(434, getpid(), 0), -1);
 	EQ(code(SH("exit 9"), NULL), 9);
-	EQ(weft_process_start(&p, ARGV("sleep", "100"), NULL), 0);
+	EQ(weft_process_start(&p, ARGV("sleep", "100"), NULL, 0), 0);
 	EQ(weft_process_wait_until(&p, &status, when), -ETIMEDOUT);
 	OK(weft_now() >= when);
 	weft_go(waits, &p, done);
@@ -736,8 +796,9 @@ as_on_old_kernels(void)
 	EQ(weft_process_kill(&p, SIGTERM), 0);
 	EQ(weft_recv(done, int), SIGTERM);
 	EQ(weft_process_kill(&p, SIGTERM), -ESRCH);
-	EQ(weft_process_start(&p, SH("sleep 0.05; exit 8"), NULL), 0);
-	EQ(weft_process_wait_until(&p, &status, weft_deadline(60 * WEFT_SECOND)), 0);
+	EQ(weft_process_start(&p, SH("sleep 0.05; exit 8"), NULL, 0), 0);
+	EQ(weft_process_wait_until(&p, &status,
+	    weft_deadline(60 * WEFT_SECOND)), 0);
 	EQ(WEXITSTATUS(status), 8);
 	fifty();
 	weft_chan_release(done);
@@ -753,7 +814,7 @@ TEST(without_a_pidfd)
 /* The pipe for the error is the first that finds none. */
 GTEST(no_numbers_left, 1)
 {
-	weft_process_opt opt = { .in = WEFT_FD_PIPE, .out = WEFT_FD_NULL,
+	weft_process_options opt = { .in = WEFT_FD_PIPE, .out = WEFT_FD_NULL,
 	    .err = WEFT_FD_PIPE };
 	struct rlimit limit;
 	int fd, n = 0;

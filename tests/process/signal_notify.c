@@ -27,7 +27,8 @@ next(weft_chan *c)
 {
 	int sig = 0;
 
-	return weft_chan_recv_until(c, &sig, weft_deadline(SOON_S * WEFT_SECOND)) ==
+	return weft_chan_recv_until(c, &sig,
+	    weft_deadline(SOON_S * WEFT_SECOND)) ==
 	    1 ? sig : 0;
 }
 
