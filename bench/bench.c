@@ -206,7 +206,7 @@ main(int argc, char **argv)
 		return become_other(argv);
 	if (argc > 3 && !strcmp(argv[1], "idle_client"))
 		return bench_idle_client(atoi(argv[2]), atoi(argv[3]));
-	r = weft_run_config(&c, run, argc, argv);
+	r = weft_run_config(&c, sizeof c, run, argc, argv);
 	if (r < 0)
 		fprintf(stderr, "weft-bench: weft_run: error %d\n", -r);
 	return r < 0 ? 2 : r;

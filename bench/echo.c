@@ -55,7 +55,8 @@ acceptor(struct echo_server *s)
 
 	while ((fd = weft_accept(s->fd, NULL, NULL)) >= 0) {
 		int64_t id = s->readable ?
-		    weft_go_readable(fd, serve_once, fd) : weft_go(serve, fd);
+		    weft_go_readable(fd, serve_once, fd) :
+		    weft_try_go(serve, fd);
 
 		bench_check("echo: serve", id > 0, true);
 		__atomic_add_fetch(&s->accepted, 1, __ATOMIC_RELAXED);

@@ -42,7 +42,7 @@ weft_main(int argc, char **argv)
 		weft_sleep(WEFT_MS);
 		ticks++;
 	}
-	weft_preempt_stats_read(&s);
+	weft_preempt_stats_read(&s, sizeof s);
 	printf("%d ticks while %d goroutines were in read()\n", ticks,
 	    s.blocked);
 	if (write(said[1], "a", 1) != 1 || write(unsaid[1], "b", 1) != 1)

@@ -165,7 +165,7 @@ talk(struct client *c, weft_reader *r, weft_chan *events)
 	char line[LINE];
 
 	weft_waitgroup_add(&c->leave, 2);
-	if (weft_go(writer, c) < 0)
+	if (weft_try_go(writer, c) < 0)
 		weft_waitgroup_done(&c->leave);
 	weft_send(events, (struct event){ JOINS, c, NULL });
 	while (line_of(r, line, sizeof line)) {
@@ -206,7 +206,7 @@ serve(int listener, weft_chan *events)
 	int fd;
 
 	while ((fd = weft_accept(listener, NULL, NULL)) >= 0)
-		if (weft_go(client, fd, events) < 0)
+		if (weft_try_go(client, fd, events) < 0)
 			weft_close(fd);
 }
 

@@ -98,13 +98,14 @@ spread(void)
 	double t = now();
 
 	for (int i = 0; i < SHOWN; i++)
-		weft_stats_read_proc(i, &old[i]);
+		weft_stats_read_proc(i, &old[i], sizeof old[i]);
 	weft_waitgroup_add(&wg, HOGS);
 	for (int i = 0; i < HOGS; i++)
 		weft_go(worker, 5000000, &wg);
 	weft_waitgroup_wait(&wg);
 	printf("   all done after %.0f ms\n", (now() - t) * 1e3);
-	for (int i = 0; i < SHOWN && !weft_stats_read_proc(i, &s); i++)
+	for (int i = 0; i < SHOWN &&
+	    weft_stats_read_proc(i, &s, sizeof s) == 0; i++)
 		printf("   processor %d: %3llu ended here, %llu taken from "
 		    "others\n", i, (ull)(s.ended - old[i].ended),
 		    (ull)(s.stolen - old[i].stolen));
@@ -237,7 +238,7 @@ beside_loops(void)
 	weft_preempt_stats old, s;
 	ull taken = 0;
 
-	weft_preempt_stats_read(&old);
+	weft_preempt_stats_read(&old, sizeof old);
 	__atomic_store_n(&again, 1, __ATOMIC_RELAXED);
 	weft_waitgroup_add(&wg, 2 * weft_procs());
 	for (int i = 0; i < 2 * weft_procs(); i++)
@@ -247,7 +248,7 @@ beside_loops(void)
 		weft_sleep(WEFT_MS);
 		late[i] = weft_now() - due;
 	}
-	weft_preempt_stats_read(&s);
+	weft_preempt_stats_read(&s, sizeof s);
 	__atomic_store_n(&again, 0, __ATOMIC_RELAXED);
 	weft_waitgroup_wait(&wg);
 	qsort(late, SLEEPS, sizeof late[0], ascending);
@@ -367,7 +368,7 @@ weft_main(int argc, char **argv)
 	printf("8. an HTTP server (examples/http) and %d clients\n", CLIENTS);
 	serve();
 	printf("9. what the scheduler counted in all of this\n");
-	weft_stats_read(&s);
+	weft_stats_read(&s, sizeof s);
 	printf("   spawned  %8llu      steals   %8llu\n"
 	    "   ended    %8llu      stolen   %8llu\n"
 	    "   switches %8llu      wakes    %8llu\n"

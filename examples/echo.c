@@ -25,7 +25,7 @@ serve(int listener)
 	int fd;
 
 	while ((fd = weft_accept(listener, NULL, NULL)) >= 0)
-		if (weft_go(echo, fd) < 0)
+		if (weft_try_go(echo, fd) < 0)
 			weft_close(fd);
 }
 

@@ -4,10 +4,9 @@
 #include <weft.h>
 
 static void
-hello(int n, weft_waitgroup *wg)
+hello(int n)
 {
 	printf("hello from goroutine %d\n", n);
-	weft_waitgroup_done(wg);
 }
 
 int
@@ -16,10 +15,8 @@ weft_main(int argc, char **argv)
 	weft_waitgroup wg = {0};
 
 	(void)argc, (void)argv;
-	for (int i = 0; i < 10; i++) {
-		weft_waitgroup_add(&wg, 1);
-		weft_go(hello, i, &wg);
-	}
+	for (int i = 0; i < 10; i++)
+		weft_waitgroup_go(&wg, hello, i);
 	weft_waitgroup_wait(&wg);
 	return 0;
 }

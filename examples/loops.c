@@ -52,7 +52,7 @@ weft_main(int argc, char **argv)
 	    (double)most / 1e6);
 	for (int i = 0; i < 2; i++)
 		printf("a Fibonacci number: %ld\n", weft_recv(out, long));
-	weft_preempt_stats_read(&s);
+	weft_preempt_stats_read(&s, sizeof s);
 	for (int i = 0; i < WEFT_RETAKE_REASONS; i++)
 		taken += s.taken[i];
 	printf("stopped by a signal: %llu; processors taken: %llu\n",

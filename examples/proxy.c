@@ -36,7 +36,7 @@ connection(int client, const char *target)
 
 	if (server >= 0) {
 		weft_waitgroup_add(&wg, 2);
-		if (weft_go(forward, server, client, &wg) < 0)
+		if (weft_try_go(forward, server, client, &wg) < 0)
 			weft_waitgroup_done(&wg);
 		forward(client, server, &wg);
 		weft_waitgroup_wait(&wg);
@@ -51,7 +51,7 @@ serve(int listener, const char *target)
 	int fd;
 
 	while ((fd = weft_accept(listener, NULL, NULL)) >= 0)
-		if (weft_go(connection, fd, target) < 0)
+		if (weft_try_go(connection, fd, target) < 0)
 			weft_close(fd);
 }
 

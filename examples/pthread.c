@@ -23,7 +23,7 @@ thread(void *all)
 
 	for (int i = 0; i < EACH; i++) {
 		weft_waitgroup_add(&mine, 1);
-		if (weft_go(count, &mine) < 0)
+		if (weft_try_go(count, &mine) < 0)
 			weft_waitgroup_done(&mine);
 	}
 	weft_waitgroup_wait(&mine);

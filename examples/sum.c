@@ -32,7 +32,7 @@ weft_main(int argc, char **argv)
 		numbers[i] = i;
 	weft_waitgroup_add(&wg, SLICES);
 	for (int i = 0; i < SLICES; i++)
-		if (weft_go(sum_slice, i, &wg) < 0)
+		if (weft_try_go(sum_slice, i, &wg) < 0)
 			return 1;
 	weft_waitgroup_wait(&wg);	/* what they wrote is visible now */
 	for (int i = 0; i < SLICES; i++)

@@ -8,36 +8,41 @@
  *
  *	#include <weft.h>
  *
- *	static void hello(int n, weft_waitgroup *wg)
+ *	static void hello(int n)
  *	{
  *		printf("hello from goroutine %d\n", n);
- *		weft_waitgroup_done(wg);
  *	}
  *
  *	int weft_main(int argc, char **argv)
  *	{
  *		weft_waitgroup wg = {0};
  *
- *		for (int i = 0; i < 10; i++) {
- *			weft_waitgroup_add(&wg, 1);
- *			weft_go(hello, i, &wg);
- *		}
+ *		for (int i = 0; i < 10; i++)
+ *			weft_waitgroup_go(&wg, hello, i);
  *		weft_waitgroup_wait(&wg);
  *		return 0;
  *	}
  *	WEFT_MAIN
  *
- * Conventions. What the environment refuses comes back as a negative errno
- * value (-ENOMEM); errno itself is not used. Misuse (a null function, a
- * negative waitgroup) is fatal: a message, the state of every goroutine, and
- * abort(). Unless it says otherwise a function may be called from a goroutine
- * and from any other thread of the process alike; where a goroutine would
- * wait, such a thread blocks. Any call of this library may let other
- * goroutines run first and may return on another thread: do not hold a
- * pthread lock, or the address of a thread-local variable, across one, and
- * put back the rounding mode if you changed it (or see weft_opt.fenv).
+ * Conventions. A call that hands over, locks or waits for an object of weft
+ * returns bool: true if it was done. A call that asks the operating system
+ * returns a number that is at least 0, or a negative errno value (-ENOMEM);
+ * errno itself is not used. Misuse (a null function, a negative waitgroup) is
+ * fatal: a message that says which goroutine did it, the state of every
+ * goroutine, and abort().
  *
- * Names that end in an underscore are not for you.
+ * Unless it says otherwise a function may be called from a goroutine and from
+ * any other thread of the process alike; where a goroutine would wait, such a
+ * thread blocks. Any call of this library may let other goroutines run first
+ * and may return on another thread: do not hold a pthread lock, or the address
+ * of a thread-local variable, across one, and restore the rounding mode if you
+ * changed it (or see weft_opt.fenv).
+ *
+ * A struct that may grow is passed with its size. Members are only ever added
+ * at its end: the library takes what a caller does not have for zero, and
+ * writes no more than there is room for.
+ *
+ * Names that end in an underscore are internal.
  */
 #ifndef WEFT_H
 #define WEFT_H
@@ -56,50 +61,76 @@ extern "C" {
 #define WEFT_VERSION_MINOR 2
 #define WEFT_VERSION_PATCH 0
 
+/* "0.2.0": the version of the library, which the program may have been linked
+ * with later than it was compiled. */
+const char *weft_version(void);
+
 /* ---- starting up ------------------------------------------------------- */
 
+/* In C++ what an initialiser leaves out is zero, said so for its warnings. */
+#if defined(__cplusplus) && __cplusplus >= 201402L
+#define WEFT_ZERO_ = {}
+#else
+#define WEFT_ZERO_
+#endif
+
 /*
- * Zero means default. The environment comes second, this struct first:
+ * Zero means default. A member that is zero is read from the environment:
  * WEFT_PROCS, WEFT_MAX_THREADS, WEFT_STACK (bytes), WEFT_PREEMPT_SIGNAL,
- * WEFT_MAX_DETACHED, WEFT_PAUSE, numbers, fill in what is zero here. For tests:
+ * WEFT_MAX_DETACHED, WEFT_PAUSE, all of them numbers. For tests:
  * WEFT_SLICE_US=n makes a time slice n microseconds long, and ends it whether
- * others wait or not; WEFT_MIGRATE=1 moves a goroutine to another thread in
- * every call of this library.
+ * other goroutines wait or not; WEFT_MIGRATE=1 moves a goroutine to another
+ * thread in every call of this library.
  */
 typedef struct weft_config {
-	int procs;		/* how many goroutines run at the same time,
-				 * 1..1024; default: the CPUs of the affinity
-				 * mask, or fewer if a cgroup quota says so */
-	int max_threads;	/* threads weft may make; default 10000 */
-	size_t stack;		/* usable bytes of a goroutine's stack; default
-				 * 192 KiB; 4 KiB .. 1 GiB - 64 KiB */
-	int preempt_signal;	/* default SIGURG; -1: no signals are sent */
-	int max_detached;		/* goroutines that may compute without a
-				 * processor; default max(64, 4 * procs); -1:
-				 * none */
-	int pause;		/* goroutines that cannot be preempted are
-				 * paused with their thread; -1: they are not,
-				 * and go on computing without a processor */
+	/* how many goroutines run at the same time, 1..1024; default: the CPUs
+	 * of the affinity mask, or fewer if a cgroup quota says so */
+	int procs WEFT_ZERO_;
+	/* threads that weft may create; default 10000 */
+	int max_threads WEFT_ZERO_;
+	/* usable bytes of a goroutine's stack; default 192 KiB; 4 KiB .. 1 GiB
+	 * - 64 KiB */
+	size_t stack WEFT_ZERO_;
+	/* default SIGURG; -1: no signals are sent */
+	int preempt_signal WEFT_ZERO_;
+	/* goroutines that may compute without a processor; default
+	 * max(64, 4 * procs); -1: none */
+	int max_detached WEFT_ZERO_;
+	/* goroutines that cannot be preempted are paused with their thread;
+	 * -1: they are not, and go on computing without a processor */
+	int pause WEFT_ZERO_;
 } weft_config;
 
 /*
  * Runs fn(argc, argv) as the main goroutine and returns its result, on the
  * calling thread, as soon as it returns. Goroutines that are left are not
- * waited for: those that run go on until they next let others run, the others
- * never run again. So returning the result from main() ends the program.
+ * waited for: those that run go on until they next yield, the others never run
+ * again. So returning the result from main() ends the program.
  *
  * A process has one runtime, once. Returns -EBUSY while it runs (also from a
  * goroutine), -EALREADY after it ended, -EINVAL for a configuration that is
  * out of range, -ENOMEM if memory and -EAGAIN if a thread is refused (with
  * whatever error), -ENOTSUP on a kernel whose pages are not 4 KiB, -ENOSYS on
  * one without membarrier(2). If it could not start it may be called again.
- * Its threads have the calling one's signal mask, but never block the signals
- * of faults. The main goroutine's stack is that of a C main, nearly 8 MiB, or
- * what weft_config.stack says if that is more.
+ * Its threads have the signal mask of the calling one, but never block the
+ * signals of faults. The main goroutine's stack is that of a C main, nearly
+ * 8 MiB, or what weft_config.stack says if that is more.
+ *
+ * weft_run_with(fn, argc, argv, .procs = 2) is weft_run_config with a
+ * weft_config of these members.
  */
 int weft_run(int (*fn)(int argc, char **argv), int argc, char **argv);
-int weft_run_config(const weft_config *config,
+int weft_run_config(const weft_config *config, size_t config_bytes,
     int (*fn)(int argc, char **argv), int argc, char **argv);
+#ifdef __cplusplus
+#define weft_run_with(fn, argc, argv, ...) __extension__ ({		\
+	const weft_config weft_o_{__VA_ARGS__};				\
+	weft_run_config(&weft_o_, sizeof weft_o_, fn, argc, argv); })
+#else
+#define weft_run_with(fn, argc, argv, ...)				\
+	weft_run_config(&(weft_config){__VA_ARGS__}, sizeof(weft_config),\
+	    fn, argc, argv)
+#endif
 
 /*
  * Defines main(): write a weft_main, and this after it. If the runtime cannot
@@ -114,13 +145,6 @@ int weft_main_(int (*fn)(int argc, char **argv), int argc, char **argv);
 	}
 
 /* ---- goroutines -------------------------------------------------------- */
-
-/* In C++ what an initialiser leaves out is zero, said so for its warnings. */
-#if defined(__cplusplus) && __cplusplus >= 201402L
-#define WEFT_ZERO_ = {}
-#else
-#define WEFT_ZERO_
-#endif
 
 /* Options of one goroutine; zero means default. */
 typedef struct weft_opt {
@@ -144,35 +168,44 @@ typedef struct weft_opt {
  * weft_go(fn, args...)
  * weft_go_opt(opt, fn, args...)
  *
- * Starts fn(args...) as a goroutine. There are 0 to 8 arguments; they are
- * evaluated now, converted to the types of fn's parameters as in any call,
- * and copied. Each parameter is a scalar or a pointer of at most 8 bytes, or a
- * struct of that size that is not packed (at most 4 of these), and fn returns
- * void or such a value, which is dropped. fn is a function or a function
- * pointer with a prototype; if it is declared never to return, the arguments
- * must have exactly its parameters' types.
+ * Statements: start fn(args...) as a goroutine. There are 0 to 8 arguments;
+ * they are evaluated now, converted to the types of fn's parameters as in any
+ * call, and copied. Each parameter is a scalar or a pointer of at most 8
+ * bytes, or a struct of that size that is not packed (at most 4 of these), and
+ * fn returns void or such a value, which is dropped. fn is a function or a
+ * function pointer with a prototype; if it is declared never to return, the
+ * arguments must have exactly its parameters' types.
  *
- * Returns the goroutine's id (> 0), -ENOMEM if memory is refused, -EINVAL if
- * opt.stack is absurd, -EPERM if no runtime is running. A null fn is fatal,
- * and so is memory refused for the stack, which it gets when it first runs.
+ * It is fatal if fn is null, memory is refused (also for the stack, which the
+ * goroutine gets when it first runs), opt.stack is out of range, or no runtime
+ * has been started. A goroutine that is started after the main goroutine has
+ * returned never runs, as those that are left then.
+ *
+ * weft_try_go(fn, args...)
+ * weft_try_go_opt(opt, fn, args...)
+ *
+ * The same as expressions: the goroutine's id (> 0), -ENOMEM if memory for its
+ * record is refused, -EINVAL if opt.stack is out of range, -EPERM if no
+ * runtime is running.
  */
-#ifdef __cplusplus
-#define weft_go(...) weft_go_opt(weft_opt(), __VA_ARGS__)
-#else
-#define weft_go(...) weft_go_opt(((weft_opt){0}), __VA_ARGS__)
-#endif
+#define weft_go(...) \
+	WEFT_START_(__VA_ARGS__)(weft_go_, , __VA_ARGS__)
 #define weft_go_opt(opt, ...) \
-	WEFT_CAT_(WEFT_GO_, WEFT_COUNT_(__VA_ARGS__))(opt, __VA_ARGS__)
+	WEFT_START_(__VA_ARGS__)(weft_go_opt_, opt, __VA_ARGS__)
+#define weft_try_go(...) \
+	WEFT_START_(__VA_ARGS__)(weft_try_, , __VA_ARGS__)
+#define weft_try_go_opt(opt, ...) \
+	WEFT_START_(__VA_ARGS__)(weft_try_opt_, opt, __VA_ARGS__)
 
 /*
  * The same without macros: starts fn(copy), where copy holds the size bytes
  * at arg, 16-aligned, for as long as the goroutine lives; at most
  * WEFT_ARG_BYTES. With size 0 fn gets arg itself. opt may be NULL. Returns as
- * above, -E2BIG if size is too large.
+ * weft_try_go, -E2BIG if size is too large.
  */
 enum { WEFT_ARG_BYTES = 128 };
-int64_t weft_spawn(const weft_opt *opt, void (*fn)(void *arg),
-    const void *arg, size_t size);
+int64_t weft_spawn(const weft_opt *opt, size_t opt_bytes,
+    void (*fn)(void *arg), const void *arg, size_t size);
 
 /* Lets other goroutines run. On another thread: sched_yield(). */
 void weft_yield(void);
@@ -180,7 +213,7 @@ void weft_yield(void);
 /*
  * Ends the calling goroutine after its deferred calls. Ending the main
  * goroutine this way leaves the others running; when all have ended, and the
- * process has no other threads, it dies with a message. Fatal outside of a
+ * process has no other threads, it aborts with a message. Fatal outside of a
  * goroutine.
  */
 #ifdef __cplusplus
@@ -190,9 +223,9 @@ _Noreturn void weft_goexit(void);
 #endif
 
 /*
- * Has fn(arg) called when the calling goroutine ends, by return or by
- * weft_goexit; the last deferred comes first. 0 or -ENOMEM. Fatal outside of a
- * goroutine.
+ * Calls fn(arg) when the calling goroutine ends, by return or by weft_goexit;
+ * the call that was deferred last comes first. 0 or -ENOMEM. Fatal outside of
+ * a goroutine.
  */
 int weft_defer(void (*fn)(void *arg), void *arg);
 
@@ -234,6 +267,16 @@ void weft_waitgroup_done(weft_waitgroup *wg);
 void weft_waitgroup_wait(weft_waitgroup *wg);
 bool weft_waitgroup_wait_until(weft_waitgroup *wg, int64_t when);
 bool weft_waitgroup_wait_context(weft_waitgroup *wg, weft_context *ctx);
+
+/*
+ * weft_waitgroup_go(wg, fn, args...)
+ *
+ * A statement: adds one, starts fn(args...) as weft_go does, and does the done
+ * when that goroutine has ended, by return or by weft_goexit, after its
+ * deferred calls. What fn returns is dropped.
+ */
+#define weft_waitgroup_go(wg, ...) \
+	WEFT_START_(__VA_ARGS__)(weft_waitgroup_, wg, __VA_ARGS__)
 
 /* ---- time -------------------------------------------------------------- */
 
@@ -514,86 +557,15 @@ int64_t weft_context_deadline(weft_context *ctx);
 /* Of the nearest with that key, from here upwards; NULL if none. */
 void *weft_context_value(weft_context *ctx, const void *key);
 
-/*
- * Goroutines that belong together: the first result that is not 0 is the
- * group's, and cancels its context. Wait returns it when all have ended; then
- * the group can be used anew. Only one may wait, a second is fatal.
- * WEFT_GROUP(g, .limit = 4); declares one that is waited for where its scope
- * is left (but not by weft_goexit or longjmp: do not).
- */
-typedef struct weft_group {
-	int limit;		/* so many at a time; 0: no limit */
-	weft_context *parent;	/* of the group's context, or NULL */
-	weft_context *context_;
-	uint64_t state_;
-	uint32_t room_, ended_;
-	int error_;
-} weft_group;
-
-#define WEFT_GROUP(g, ...) \
-	weft_group g __attribute__((__cleanup__(weft_group_leave_), \
-	    __unused__)) = { __VA_ARGS__ }
-
-/* Waits while `limit` run. 0, or as weft_go. try: -EAGAIN if it had to. */
-int weft_group_go(weft_group *g, int (*fn)(void *arg), void *arg);
-int weft_group_try_go(weft_group *g, int (*fn)(void *arg), void *arg);
-int weft_group_wait(weft_group *g);
-/* Cancelled by an error, by wait's end, or by you; NULL if memory is refused.
- * It lives until wait returns. */
-weft_context *weft_group_context(weft_group *g);
-void weft_group_leave_(weft_group *g);
-
-/*
- * A value of each goroutine under one key, the address of a weft_gls. What
- * is set when the goroutine ends is given to destroy, if there is one.
- */
-typedef struct weft_gls {
-	void (*destroy)(void *value);
-} weft_gls;
-
-/* 0, -ENOMEM, -EPERM outside of a goroutine. NULL removes (no destroy). */
-int weft_gls_set(weft_gls *key, void *value);
-/* NULL if not set, or outside of a goroutine. */
-void *weft_gls_get(weft_gls *key);
-
-/* ---- seeing inside ----------------------------------------------------- */
-
-/*
- * Goroutines that exist: running, runnable or waiting. What those that ended
- * did is visible to who sees them gone.
- */
-int64_t weft_goroutines(void);
-
-/* What the scheduler counted since the start. */
-typedef struct weft_stats {
-	uint64_t spawned;	/* goroutines made */
-	uint64_t ended;		/* goroutines that ended */
-	uint64_t switches;	/* times a goroutine was given a processor */
-	uint64_t parks;		/* times one began to wait */
-	uint64_t yields;	/* times one asked to let others run */
-	uint64_t steals;	/* times a processor took work of another */
-	uint64_t stolen;	/* goroutines taken that way */
-	uint64_t overflows;	/* times a full local queue was halved */
-	uint64_t wakes;		/* threads woken or made for new work */
-	int procs;
-	int threads;		/* threads made and not ended */
-	int threads_idle;	/* of these, asleep for want of work */
-} weft_stats;
-
-/* All processors together, or one of them (0 .. weft_procs() - 1). */
-void weft_stats_read(weft_stats *out);
-int weft_stats_read_proc(int proc, weft_stats *out);
-
-/* Prints every goroutine's id, name, state and origin to standard error. */
-void weft_dump_goroutines(void);
-
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
 
+#include "weft/group.h"
 #include "weft/go.h"
 #include "weft/case.h"
 #include "weft/threads.h"
+#include "weft/stats.h"
 #include "weft/io.h"
 #include "weft/net.h"
 #include "weft/process.h"

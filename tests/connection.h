@@ -160,7 +160,7 @@ io_now(void)
 {
 	weft_io_stats s;
 
-	weft_io_stats_read(&s);
+	weft_io_stats_read(&s, sizeof s);
 	return s;
 }
 

@@ -348,7 +348,7 @@ wire_waiting(void)
 {
 	weft_io_stats s;
 
-	weft_io_stats_read(&s);
+	weft_io_stats_read(&s, sizeof s);
 	return s.waiting;
 }
 

@@ -27,14 +27,13 @@ hogs_main(int argc, char **argv)
 static inline void
 run_env(int procs, const char *env, void (*fn)(void))
 {
-	weft_config c;
+	weft_config c = {0};
 
-	memset(&c, 0, sizeof c);
 	c.procs = procs;
 	hogs_body = fn;
 	if (env)
 		OK(putenv((char *)(uintptr_t)env) == 0);
-	EQ(weft_run_config(&c, hogs_main, 0, 0), 0);
+	EQ(weft_run_config(&c, sizeof c, hogs_main, 0, 0), 0);
 }
 
 /* As GTEST, with a variable in the environment. */
@@ -76,7 +75,7 @@ stalls_now(void)
 {
 	weft_preempt_stats s;
 
-	weft_preempt_stats_read(&s);
+	weft_preempt_stats_read(&s, sizeof s);
 	return s;
 }
 

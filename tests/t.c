@@ -174,7 +174,7 @@ run_child(struct t *t, int err_fd)
 	current = t;
 	if (t->procs == 0)
 		t->fn();
-	else if (weft_run_config(&c, as_main, 0, NULL) != 0)
+	else if (weft_run_config(&c, sizeof c, as_main, 0, NULL) != 0)
 		t_fail(t->name, 0, "weft_run failed");
 	fflush(stdout);
 	_exit(failures ? 1 : 0);

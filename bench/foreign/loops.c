@@ -368,7 +368,7 @@ run_all(const char *kind, int procs)
 	thread_start(keep_time, NULL);
 	if (!strcmp(kind, "pthread"))
 		threads();
-	return weft_run_config(&c, goroutines, 0, NULL) ? 2 : 0;
+	return weft_run_config(&c, sizeof c, goroutines, 0, NULL) ? 2 : 0;
 }
 
 int

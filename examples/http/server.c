@@ -235,7 +235,7 @@ conn_open(struct http_server *s, int fd)
 		c->next->prev = &c->next;
 	s->conns = c;
 	weft_mutex_unlock(&s->lock);
-	if (weft_go(serve, c) < 0)
+	if (weft_try_go(serve, c) < 0)
 		conn_close(c);
 }
 
@@ -304,7 +304,7 @@ http_server_start(int fd, const struct http_options *o)
 	s->owners = 2;
 	s->accepting = true;
 	settle_options(s);
-	if (weft_go(accept_all, s) < 0) {
+	if (weft_try_go(accept_all, s) < 0) {
 		free(s);
 		return NULL;
 	}

@@ -223,12 +223,12 @@ int weft_set_context(int fd, weft_context *ctx);
  * weft_go_readable(fd, fn, args...)
  * weft_go_readable_opt(opt, fd, fn, args...)
  *
- * As weft_go, but the goroutine begins when fd is readable: until then it has
- * no stack, and an idle connection costs some 400 bytes. It also begins when
- * the read deadline is reached, the context of fd is cancelled, or fd is closed
- * with weft_close, and learns that by reading; the read may have to wait, if
- * another reader was faster or the event late. One at a time for a descriptor:
- * -EBUSY. -EPERM for what the kernel cannot wait for, -EBADF.
+ * As weft_try_go, with its results, but the goroutine begins when fd can be
+ * read: until then it has no stack, and an idle connection costs some 400
+ * bytes. It also begins when the read deadline is reached or fd is closed with
+ * weft_close, and finds that out by reading. The read may have to wait, if
+ * another goroutine was faster or the kernel late. One at a time for a
+ * descriptor: -EBUSY. -EPERM for what the kernel cannot wait for, -EBADF.
  */
 #ifdef __cplusplus
 #define weft_go_readable(fd, ...) \
@@ -238,7 +238,7 @@ int weft_set_context(int fd, weft_context *ctx);
 	weft_go_readable_opt(((weft_opt){0}), fd, __VA_ARGS__)
 #endif
 #define weft_go_readable_opt(opt, fd, ...) \
-	weft_go_opt(weft_opt_readable_(opt, fd), __VA_ARGS__)
+	weft_try_go_opt(weft_opt_readable_(opt, fd), __VA_ARGS__)
 
 static inline weft_opt
 weft_opt_readable_(weft_opt opt, int fd)
@@ -351,7 +351,8 @@ typedef struct weft_io_stats {
 	int64_t waiting;	/* current waiters (takes O(descriptors)) */
 } weft_io_stats;
 
-void weft_io_stats_read(weft_io_stats *out);
+/* As weft_stats_read. */
+void weft_io_stats_read(weft_io_stats *out, size_t bytes);
 
 /* ---- options ----------------------------------------------------------- */
 

@@ -3,20 +3,20 @@
  * Threads and time slices; part of weft.h.
  *
  * Nothing a goroutine does stops the others. One that has run for 10 ms while
- * others wait (0.5 ms if a timer woke them) is asked to let them run, and does
- * so at its next call of this library. If there is none:
+ * others wait (0.5 ms if a timer woke them) is asked to yield, and does so at
+ * its next call of this library. If it makes none:
  *
  *   - it is *preempted*, by a signal, if that is provably safe: every register
- *     is saved, and it goes on later, maybe on another thread. Provably safe
- *     is only code of a program that keeps no state in its threads (see
- *     weft_preempt_explain), and never code of libc or another library. It
- *     must not be more than 65536 calls or 4 MiB of stack deep;
- *   - or else its processor is *taken*: the goroutine goes on where it is, on
- *     its own thread, under the kernel's scheduler, and another thread runs
- *     the others. At its next call of this library it waits for a processor.
+ *     is saved, and the goroutine is resumed later, maybe on another thread.
+ *     Provably safe is only code of a program that keeps no state in its
+ *     threads (see weft_preempt_explain), and never code of libc or another
+ *     library. Its stack must not be deeper than 65536 calls or 4 MiB;
+ *   - or else its processor is *retaken*: the goroutine goes on running on its
+ *     own thread, under the kernel's scheduler, and another thread runs the
+ *     others. At its next call of this library it waits for a processor.
  *
- * A goroutine that sleeps in a system call loses its processor the same way,
- * and no signal is sent.
+ * The processor of a goroutine that sleeps in a system call is retaken in the
+ * same way, and no signal is sent.
  */
 #ifndef WEFT_THREADS_H
 #define WEFT_THREADS_H
@@ -28,15 +28,16 @@ extern "C" {
 /* ---- calls that may block ---------------------------------------------- */
 
 /*
- * Not needed for anything to work, but cheaper and sooner than being noticed:
- * calls fn(arg) and says before that it may block its thread. What the call
- * costs more is some nanoseconds; once calls of this fn were seen to take long
- * the processor is given away at once. Between enter and leave, and in fn,
- * nothing of this library but weft_self_id and weft_self_name may be called.
- * They do not nest; on another thread they do nothing. errno is kept.
+ * Calls fn(arg) and announces that it may block its thread. Nothing needs that
+ * to work: a goroutine that blocks without it is noticed, but later and at a
+ * higher price. It costs some nanoseconds; once calls of this fn were seen to
+ * take long the processor is handed off at once. Between enter and leave, and
+ * in fn, nothing of this library but weft_self_id and weft_self_name may be
+ * called. They do not nest; on another thread they do nothing. errno is kept.
  *
  * A C++ exception may leave fn, and leaves the call. A goroutine that leaves fn
- * by longjmp has to call weft_blocking_leave; what waits is fatal before that.
+ * by longjmp has to call weft_blocking_leave; a call that waits is fatal before
+ * that.
  */
 void *weft_blocking(void *(*fn)(void *arg), void *arg);
 void weft_blocking_enter(void);
@@ -46,9 +47,9 @@ void weft_blocking_leave(void);
 
 /*
  * From pin to unpin the goroutine stays on its thread, which runs no other:
- * for libraries that keep state in threads, and for what the kernel keeps
- * there. They nest. A goroutine that ends pinned takes its thread with it. On
- * another thread they do nothing; an unpin too many is fatal.
+ * for libraries that keep state in threads, and for state that the kernel keeps
+ * there. They nest. If a goroutine ends while it is pinned its thread ends,
+ * too. On another thread they do nothing; an unpin without a pin is fatal.
  */
 void weft_pin(void);
 void weft_unpin(void);
@@ -60,12 +61,12 @@ void weft_checkpoint_(void);
 void weft_check_(void);
 
 /*
- * For a hot loop: lets others run if it is time. One load and a branch.
- * (Compiling with `pkg-config --cflags weft-checks` puts one into every
- * function and loop. That one does nothing in a signal handler. Compile only
- * those handlers without it that have SA_NODEFER, block nothing and run on the
- * stack of what they interrupt: they cannot be told from other code.) Not to be
- * called in signal handlers.
+ * For a hot loop: yields if the goroutine was asked to. One load and a branch.
+ * Must not be called in signal handlers. (Compiling with `pkg-config --cflags
+ * weft-checks` puts a check into every function and loop. That one does nothing
+ * in a signal handler, unless the handler has SA_NODEFER, blocks no signals and
+ * runs on the stack of what it interrupts: such a handler cannot be told from
+ * other code and must be compiled without checks.)
  */
 static inline void
 weft_checkpoint(void)
@@ -77,17 +78,17 @@ weft_checkpoint(void)
 
 /*
  * From off to on the goroutine is not preempted by a signal. (Its processor
- * may be taken, which it does not notice.) They nest; on another thread they
- * do nothing; an on too many is fatal.
+ * may be retaken, which it does not notice.) They nest; on another thread they
+ * do nothing; an on without an off is fatal.
  */
 void weft_preempt_off(void);
 void weft_preempt_on(void);
 
 /*
- * Lets code of the shared library that this address is in be preempted, too,
- * if it passes the same examination as the program. It must stay loaded. A
- * library that the program is linked with is in the program's way until it is
- * allowed; what a library needs itself is allowed before it.
+ * Allows preemption in the code of the shared library that contains this
+ * address, if the library passes the same audit as the program. It must stay
+ * loaded. A library that the program is linked with keeps the program from
+ * passing until it is allowed; allow what a library needs itself before it.
  *
  * 0, also if signals are off or the runtime has not started yet; -EACCES if
  * the library does not pass (the explanation says why); -EPERM if it passes
@@ -98,74 +99,82 @@ void weft_preempt_on(void);
 int weft_preempt_allow(const void *address);
 
 /*
- * What was found out about the program, line by line: whether it can be
- * preempted by signals, and if not, what it has or imports that ties state to
- * a thread; and how goroutines that compute elsewhere are stopped. Writes at
- * most cap bytes with a NUL; returns the length that it has (may be more).
+ * The result of the audit, as text: whether the program can be preempted by
+ * signals, and if not, what it has or imports that ties state to a thread; and
+ * how goroutines that compute in other code are stopped. Writes at most cap
+ * bytes with a NUL; returns the length of the text (may be more).
  * WEFT_EXPLAIN=1 in the environment prints it at the start.
  */
 size_t weft_preempt_explain(char *buf, size_t cap);
 
-/* Why a processor was taken from a goroutine that had it. */
+/* Why a processor was retaken from a goroutine. */
 enum weft_retake_reason {
-	WEFT_RETAKE_CALL,	/* it was in an announced call */
+	WEFT_RETAKE_CALL,	/* it was in an announced blocking call */
 	WEFT_RETAKE_ASLEEP,	/* it slept in the kernel, unannounced */
 	/* it computed, and could not be preempted, because: */
-	WEFT_RETAKE_OFF,		/* preemption by signals is off, or refused */
+	WEFT_RETAKE_OFF,	/* preemption by signals is off, or refused */
 	WEFT_RETAKE_REGION,	/* pinned, or between preempt_off and _on */
 	WEFT_RETAKE_LATE,	/* the signal was not handled in time */
 	WEFT_RETAKE_RUNTIME,	/* in this library */
-	WEFT_RETAKE_FOREIGN,	/* in a library, libc say */
+	WEFT_RETAKE_FOREIGN,	/* in a library, for example libc */
 	WEFT_RETAKE_FRAME,	/* called back by a library */
-	WEFT_RETAKE_UNKNOWN,	/* its callers could not be made out */
+	WEFT_RETAKE_UNKNOWN,	/* its stack could not be unwound */
 	WEFT_RETAKE_TIED,	/* it had a pointer to its thread's memory */
 	WEFT_RETAKE_STACK,	/* no room on its stack, or not on its stack */
 	/* it could not be paused either, because: */
 	WEFT_RETAKE_LIBC,	/* it was in libc, the loader or malloc */
-	WEFT_RETAKE_NO_THREAD,	/* there was no thread to go on with */
+	WEFT_RETAKE_NO_THREAD,	/* no thread was left to run others */
 	WEFT_RETAKE_REALTIME,	/* its thread has a real-time policy */
 	WEFT_RETAKE_REASONS
 };
+/* The length of arrays with an entry for each; reasons may be added. */
+enum { WEFT_RETAKE_REASONS_MAX = 32 };
+/* "?" for a reason that the library does not know. */
 const char *weft_retake_reason_name(enum weft_retake_reason why);
 
 /* What was counted of goroutines that did not let others run. */
 typedef struct weft_preempt_stats {
-	uint64_t asked;		/* goroutines asked to let others run */
-	uint64_t signals;	/* sent to preempt one */
+	uint64_t asked;		/* goroutines asked to yield */
+	uint64_t signals;	/* signals sent to preempt one */
 	uint64_t preempted;	/* times that was safe, and done */
-	uint64_t paused[WEFT_RETAKE_REASONS];	/* times a goroutine was paused
-				 * with its thread instead, and why */
-	uint64_t refused[WEFT_RETAKE_REASONS];	/* ... and not, and why */
-	uint64_t taken[WEFT_RETAKE_REASONS];	/* processors taken, and why */
+	/* by enum weft_retake_reason: times a goroutine was paused with its
+	 * thread instead; times it was not; processors retaken */
+	uint64_t paused[WEFT_RETAKE_REASONS_MAX];
+	uint64_t refused[WEFT_RETAKE_REASONS_MAX];
+	uint64_t taken[WEFT_RETAKE_REASONS_MAX];
 	uint64_t interrupted;	/* system calls that failed with EINTR by it */
 	uint64_t capped;	/* times too many ran without a processor */
 	int paused_now;		/* goroutines that are paused */
-	int detached;	/* goroutines that have none now, and compute */
-	int blocked;		/* ... and are in a call, or were asleep */
+	int detached;		/* goroutines that compute without a processor
+				 * now */
+	int blocked;		/* ... that have none and are in a call, or
+				 * were asleep */
 } weft_preempt_stats;
 
-void weft_preempt_stats_read(weft_preempt_stats *out);
+/* As weft_stats_read. */
+void weft_preempt_stats_read(weft_preempt_stats *out, size_t bytes);
 
 /* ---- what libc keeps in threads ---------------------------------------- */
 
 /*
- * A goroutine keeps its errno when it moves to another thread. Compilers keep
+ * A goroutine keeps its errno when it moves to another thread. Compilers cache
  * errno's address, which is the thread's, so in files that include this header
- * it is asked for each time. A goroutine that has it at hand is not preempted
- * by a signal. But compilers may ask for it before they compute the value that
- * is assigned: do not write errno = f() if f calls this library; assign a
- * variable.
+ * it is looked up each time. A goroutine that has the address in a register is
+ * not preempted by a signal. But compilers may look it up before they compute
+ * the value that is assigned: do not write errno = f() if f calls this library;
+ * assign a variable first.
  */
 int *weft_errno_(void);
 #undef errno
 #define errno (*weft_errno_())
 
 /*
- * So does the state of C++ exceptions. A program in C that loads C++ by dlopen
- * while goroutines run calls this when it has, before they use it. Not needed
- * if the library includes this header, or if it is the first one that is loaded
- * and those who use it are spawned after that. The runtime of C++ stays loaded.
- * Exceptions of more than one such runtime in a process get mixed up.
+ * The same holds for the state of C++ exceptions. A program in C that loads a
+ * C++ library by dlopen while goroutines run calls this after that, before they
+ * use it. Not needed if the library includes this header, or if it is the first
+ * one that is loaded and the goroutines that use it are spawned after that. The
+ * runtime of C++ stays loaded. Exceptions of more than one such runtime in a
+ * process are not kept apart.
  */
 void weft_cxx_loaded(void);
 
@@ -195,7 +204,7 @@ const char *weft_strerror(int error);
  * The same for texts that libc keeps in the thread: in files of C that include
  * this header the text is the goroutine's, until it calls the same function
  * again. (Programs that use libc's own are not preempted by signals.) Define
- * WEFT_KEEP_LIBC before to have these names left alone.
+ * WEFT_KEEP_LIBC before including this header to leave these names alone.
  */
 struct in_addr;
 char *weft_strerror_(int error);
@@ -211,12 +220,13 @@ char *weft_inet_ntoa_(struct in_addr addr);
 
 /*
  * fork() from a goroutine: the child is that goroutine alone, on the child's
- * only thread, and the runtime has ended in it: weft_go gives -EPERM, what
- * would wait blocks for ever unless another thread of the child helps. When
- * its function returns, or it calls weft_goexit, deferred calls run and the child
- * exits, with the result of the main goroutine, or 0. Objects that others were
- * using at that time must not be touched; but descriptors may be used, and
- * closed, whoever waited for them: they have no deadlines at first.
+ * only thread, and has no runtime: weft_go is fatal, weft_try_go gives -EPERM,
+ * and what would wait blocks for ever unless another thread of the child
+ * helps. When its function returns, or it calls weft_goexit, deferred calls run
+ * and the child exits, with the result of the main goroutine, or 0. Objects
+ * that others were using at that time must not be touched; but descriptors may
+ * be used, and closed, even if others waited for them: they have no deadlines
+ * at first.
  *
  * A signal handler may fork, too. Its child must call exec or _exit and not
  * return from the handler: it may have interrupted this library.

@@ -31,8 +31,8 @@ enum capture {
 	CAPTURE_COPY		/* args is what fn's argument points to */
 };
 
-/* Calls fn with all of args. */
-void args_call(void (*fn)(void), const uint64_t args[ARG_WORDS]);
+/* Calls fn with all of args; what it returned, if that is an int. */
+int args_call(void (*fn)(void), const uint64_t args[ARG_WORDS]);
 
 /*
  * Calls fn with what was captured. Two integers or pointers are passed in the
@@ -57,6 +57,19 @@ args_call_kind(enum capture kind, void (*fn)(void), const uint64_t *a)
 		((two *)fn)((uintptr_t)a, 0);
 		break;
 	}
+}
+
+/*
+ * The same for TWO and ALL, with the result of a function that returns int (of
+ * others it is meaningless). On its own, so that the path of most goroutines
+ * stays as short as it is.
+ */
+static always_inline int
+args_call_int(enum capture kind, void (*fn)(void), const uint64_t *a)
+{
+	typedef int two(uint64_t, uint64_t);
+
+	return kind == CAPTURE_TWO ? ((two *)fn)(a[0], a[1]) : args_call(fn, a);
 }
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fatal errors and messages. Callable from anywhere: a goroutine with 100
- * bytes of stack left, a signal handler, a non-runtime thread. So: no stdio
- * (it locks and allocates), one write per line so that lines of two threads
- * do not mix.
+ * Messages, and the end of the process. Called from anywhere: a goroutine near
+ * the end of its stack, a signal handler, a thread that the runtime never saw.
+ * So no stdio, which locks and allocates, and one write for each line, so that
+ * lines of two threads do not mix.
  */
 #include "fatal.h"
 
@@ -15,9 +15,10 @@
 
 #include "atomic.h"
 
-enum { LINE_MAX_BYTES = 512 };
+enum { LINE_MAX_BYTES = 640 };
 
 void (*fatal_hook)(void);
+size_t (*fatal_subject)(char *buf, size_t cap);
 static a64 dying;		/* the thread that ends the process, or 0 */
 
 struct out {
@@ -169,25 +170,45 @@ claim_fatal(void)
 		pause();
 }
 
-void
-fatal(const char *fmt, ...)
+/* The thread that has claimed the end. subject NULL: none. */
+noreturn static void
+die(const char *subject, const char *fmt, va_list *ap)
 {
-	static const char head[] = "weft: fatal: ";
 	char buf[LINE_MAX_BYTES];
-	size_t n = sizeof head - 1;
-	va_list ap;
+	size_t n;
 
-	claim_fatal();
-	memcpy(buf, head, n);
-	va_start(ap, fmt);
-	n += vformat(buf + n, sizeof buf - n - 1, fmt, &ap);
-	va_end(ap);
+	n = format(buf, sizeof buf - 1, "weft: %s: ",
+	    subject ? subject : "fatal");
+	n += vformat(buf + n, sizeof buf - n - 1, fmt, ap);
 	buf[n++] = '\n';
 	write_line(buf, n);
 	if (fatal_hook)
 		fatal_hook();
 	signal(SIGABRT, SIG_DFL);
 	abort();
+}
+
+void
+fatal(const char *fmt, ...)
+{
+	char subject[LINE_MAX_BYTES / 2];
+	bool known;
+	va_list ap;
+
+	claim_fatal();
+	known = fatal_subject && fatal_subject(subject, sizeof subject);
+	va_start(ap, fmt);
+	die(known ? subject : NULL, fmt, &ap);
+}
+
+void
+fatal_of(const char *subject, const char *fmt, ...)
+{
+	va_list ap;
+
+	claim_fatal();
+	va_start(ap, fmt);
+	die(subject, fmt, &ap);
 }
 
 void

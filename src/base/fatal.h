@@ -7,9 +7,10 @@
  *	check(x)	debug builds: an invariant of the room
  *	check_slow(x)	debug builds: an invariant that is costly to evaluate
  *
- * A fatal error prints `weft: fatal: ...`, then what the hook prints (all
- * goroutines), then aborts. The first thread that raises one does this;
- * others wait for the process to end.
+ * A fatal error prints `weft: `, which goroutine or thread caused it, and the
+ * text; then what the hook prints (all goroutines), then aborts. The first
+ * thread to get there wins; others that arrive later wait for the process to
+ * end.
  */
 #ifndef FATAL_H
 #define FATAL_H
@@ -18,6 +19,9 @@
 
 /* Formats %s %d %u %x %p %c and the l, ll, z sizes; nothing else. */
 noreturn cold void fatal(const char *fmt, ...) printf_like(1, 2);
+/* The same, caused by something else than what runs; NULL: by no one thing. */
+noreturn cold void fatal_of(const char *subject, const char *fmt, ...)
+    printf_like(2, 3);
 
 /* One formatted line (or part of one) to standard error. Signal-safe. */
 cold void say(const char *fmt, ...) printf_like(1, 2);
@@ -25,8 +29,13 @@ cold void say(const char *fmt, ...) printf_like(1, 2);
 /* Like snprintf with the formats above; returns the length written. */
 size_t format(char *buf, size_t cap, const char *fmt, ...) printf_like(3, 4);
 
-/* Set by a constructor in observe/dump.c: lists goroutines, takes no lock. */
+/*
+ * Registered once, before main, from above; they take no lock. The first
+ * prints the state of the world; the second writes which goroutine or thread
+ * runs, and returns the length: 0 if that says nothing to a user.
+ */
 extern void (*fatal_hook)(void);
+extern size_t (*fatal_subject)(char *buf, size_t cap);
 
 noreturn cold void fatal_check(const char *what, const char *file, int line);
 

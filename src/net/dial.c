@@ -209,8 +209,8 @@ begin(struct dial *d)
 		attempt_done(d, which, connect_inline(d, fd, to));
 		return;
 	}
-	started = weft_go_opt(WEFT_OPT(.name = "dial"), connect_goroutine, d,
-	    which);
+	started = weft_try_go_opt(WEFT_OPT(.name = "dial"), connect_goroutine,
+	    d, which);
 	if (started < 0)
 		attempt_done(d, which, (int)started);
 	else

@@ -261,7 +261,7 @@ lookup_run(struct lookup *l, const struct dial_deadline *limit)
 	if (err)
 		return err;
 	a_add_relaxed(&l->refs, 1);
-	started = weft_go_opt(WEFT_OPT(.name = "lookup",
+	started = weft_try_go_opt(WEFT_OPT(.name = "lookup",
 	    .stack = LOOKUP_STACK), lookup_goroutine, l);
 	if (started < 0) {
 		slot_return();

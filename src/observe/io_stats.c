@@ -2,6 +2,7 @@
 /* What is counted about descriptors. */
 #include "desc.h"
 #include "netpoll.h"
+#include "sized.h"
 #include "weft.h"
 
 /* Lock held. */
@@ -27,13 +28,12 @@ count_waiting(struct desc *d, void *sum)
 }
 
 public void
-weft_io_stats_read(weft_io_stats *out)
+weft_io_stats_read(weft_io_stats *out, size_t bytes)
 {
 	/* The smaller one first: an open one is never missed. pairs with
 	 * desc_clear */
 	uint64_t closed = a_load_acq(&desc_counts.closed);
-
-	*out = (weft_io_stats){
+	weft_io_stats s = {
 		.registered = a_load_relaxed(&desc_counts.registered),
 		.polls = a_load_relaxed(&netpoll.polls),
 		.events = a_load_relaxed(&netpoll.events),
@@ -41,6 +41,8 @@ weft_io_stats_read(weft_io_stats *out)
 		.timeouts = a_load_relaxed(&desc_counts.timeouts),
 		.repaired = a_load_relaxed(&desc_counts.repaired)
 	};
-	out->open = (int64_t)(out->registered - closed);
-	desc_each(count_waiting, &out->waiting);
+
+	s.open = (int64_t)(s.registered - closed);
+	desc_each(count_waiting, &s.waiting);
+	sized_out(out, bytes, &s, sizeof s);
 }

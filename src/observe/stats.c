@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "sched.h"
+#include "sized.h"
 #include "weft.h"
 
 static void
@@ -32,26 +33,29 @@ add_all(weft_stats *out)
 }
 
 public void
-weft_stats_read(weft_stats *out)
+weft_stats_read(weft_stats *out, size_t bytes)
 {
-	*out = (weft_stats){ .procs = weft_procs() };
-	add_all(out);
+	weft_stats s = { .procs = weft_procs() };
+
+	add_all(&s);
 	lock_take(&sched.lock);
-	out->threads = (int)sched.n_m;
-	out->threads_idle = (int)sched.n_idle_m;
+	s.threads = (int)sched.n_m;
+	s.threads_idle = (int)sched.n_idle_m;
 	lock_drop(&sched.lock);
+	sized_out(out, bytes, &s, sizeof s);
 }
 
 public int
-weft_stats_read_proc(int proc, weft_stats *out)
+weft_stats_read_proc(int proc, weft_stats *out, size_t bytes)
 {
+	weft_stats s = { .procs = 1 };
 	struct p *pp = NULL;
 
 	if (proc >= 0 && proc < weft_procs())
 		pp = p_at((uint32_t)proc);
 	if (!pp)
 		return -EINVAL;
-	*out = (weft_stats){ .procs = 1 };
-	add(out, &pp->stats);
+	add(&s, &pp->stats);
+	sized_out(out, bytes, &s, sizeof s);
 	return 0;
 }

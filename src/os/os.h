@@ -144,10 +144,11 @@ bool os_sigstack_has(const struct os_sigstack *s, const void *p);
 void os_sigstack_get(const struct os_sigstack *s, stack_t *out);
 
 /*
- * Calls fn(addr) on SIGSEGV and SIGBUS, on the signal stack. If fn returns,
- * the fault is not a stack overflow and goes to the previous handler.
+ * Calls fn on SIGSEGV and SIGBUS, on the signal stack. If fn returns, the fault
+ * was none of ours and goes to the handler that was there before; last: there
+ * is none, and the process dies of it.
  */
-void os_on_fault(void (*fn)(void *addr));
+void os_on_fault(void (*fn)(int sig, void *addr, bool last));
 
 /*
  * Calls fn(uc) when `sig` interrupts a thread, on the signal stack, with all

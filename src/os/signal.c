@@ -18,7 +18,7 @@ enum {
 	SIGSTACK_BYTES = 128 * 1024
 };
 
-static void (*on_fault)(void *addr);
+static void (*on_fault)(int sig, void *addr, bool last);
 static struct sigaction before_segv, before_bus;	/* set at boot */
 
 int
@@ -65,15 +65,29 @@ was_sent(const siginfo_t *si)
 	return si->si_code <= 0;
 }
 
+static struct sigaction *
+previous(int sig)
+{
+	return sig == SIGSEGV ? &before_segv : &before_bus;
+}
+
+/* A fault with no handler of the program's: it ends the process. */
+static bool
+is_last(const struct sigaction *old)
+{
+	return !(old->sa_flags & SA_SIGINFO) &&
+	    (old->sa_handler == SIG_DFL || old->sa_handler == SIG_IGN);
+}
+
 /*
- * Passes a signal to the previous handler. If there was none the default
- * action is restored: returning then repeats the faulting instruction, which
- * ends the process as without us; a signal that was sent must be sent again.
+ * Passes a signal on to the handler that was there before us. With the default
+ * action in place again, returning repeats a faulting instruction and ends the
+ * process as if we had never been here; one that was sent must be sent again.
  */
 static void
 call_previous(int sig, siginfo_t *si, void *uc)
 {
-	struct sigaction *old = sig == SIGSEGV ? &before_segv : &before_bus;
+	struct sigaction *old = previous(sig);
 
 	if (old->sa_flags & SA_SIGINFO) {
 		old->sa_sigaction(sig, si, uc);
@@ -92,12 +106,12 @@ static void
 fault(int sig, siginfo_t *si, void *uc)
 {
 	if (!was_sent(si))
-		on_fault(si->si_addr);
+		on_fault(sig, si->si_addr, is_last(previous(sig)));
 	call_previous(sig, si, uc);
 }
 
 void
-os_on_fault(void (*fn)(void *addr))
+os_on_fault(void (*fn)(int sig, void *addr, bool last))
 {
 	struct sigaction sa = {
 		.sa_sigaction = fault,

@@ -376,7 +376,8 @@ static int
 start_serving(void)
 {
 	static const weft_opt opt = { .name = "signals" };
-	int64_t id = table.served ? 1 : weft_spawn(&opt, serve, NULL, 0);
+	int64_t id = table.served ? 1 : weft_spawn(&opt, sizeof opt,
+	    serve, NULL, 0);
 
 	if (id < 0)
 		return (int)id;

@@ -110,6 +110,7 @@ deadlock_check(void)
 	if (!dead)
 		return doubt;
 	if (ended && spawn_count() == 0)
-		fatal("no goroutines left (main called weft_goexit): deadlock");
-	fatal("all goroutines are asleep: deadlock");
+		fatal_of(NULL, "no goroutines left (main called "
+		    "weft_goexit): deadlock");
+	fatal_of(NULL, "all goroutines are asleep: deadlock");
 }

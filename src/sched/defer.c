@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls deferred to the end of a goroutine. Rare enough for one lock and one
- * free list.
+ * Calls deferred to the end of a goroutine. They are rare, so the records have
+ * one free list with one lock.
  */
 #include "defer.h"
 
@@ -72,7 +72,10 @@ weft_defer(void (*fn)(void *arg), void *arg)
 	return 0;
 }
 
-/* A deferred call may defer, and may call weft_goexit: each is off first. */
+/*
+ * A deferred call may defer, and may call weft_goexit: each is removed from the
+ * list before it is made.
+ */
 calls_out void
 defer_run(struct g *gp)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The end of a goroutine. An *exit hook* is what must be done when a goroutine
- * ends, after its deferred calls: its local values are destroyed, its group is
- * told. Exit hooks stand in a list in the goroutine's record, newest first, so
- * that the group, which was there before the function ran, hears of it when
- * everything else is done. Only the goroutine itself touches the list: there
- * is no lock.
+ * ends, after its deferred calls: its local values are destroyed, its group or
+ * waitgroup is notified. Exit hooks form a list in the goroutine's record,
+ * newest first. The hook of a group is pushed before the user's function runs,
+ * so the group is notified when everything else is done. Only the goroutine
+ * itself touches the list: there is no lock.
  */
 #include "exit_hook.h"
 
@@ -18,7 +18,10 @@ exit_hook_push(struct g *gp, struct exit_hook *e)
 	gp->exit_hooks = e;
 }
 
-/* The exit hook stays in the list until it is done: its steps may come back. */
+/*
+ * An exit hook stays in the list until it is done: a step may call weft_goexit,
+ * which runs the list anew.
+ */
 calls_out void
 exit_hook_run(struct g *gp)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goroutine-local values: a list of (key, value), which is searched from its
- * front, since there are few. They hang on one ending (exit_hook.c), made when
- * the first value is set. A value is off the list before its destroy function
- * is called, which may do anything: set values, defer, call weft_goexit (then
- * this begins anew, deeper, and does not return). A value that is set by a
- * destroy function belongs to the next round; so the list is sorted by rounds,
- * and what is left after the fourth is dropped, as POSIX does with the values
- * of threads. Otherwise a destroy function that sets its own value again would
- * keep the goroutine for ever.
+ * front, since there are few. The list belongs to one exit hook (exit_hook.c),
+ * made when the first value is set. A value is removed from the list before its
+ * destroy function is called, which may do anything: set values, defer, call
+ * weft_goexit (then the exit hooks run anew, deeper in the stack, and do not
+ * return). A value that is set by a destroy function belongs to the next
+ * round; so the list is sorted by rounds, and what is left after the fourth is
+ * dropped, as POSIX does with the values of threads. Otherwise a destroy
+ * function that sets its own value again would keep the goroutine for ever.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ current(void)
 	return mp ? m_g(mp) : NULL;
 }
 
-/* Takes the value at that link off, and gives its record back. */
+/* Unlinks the value at that link and frees its record. */
 static void
 unlink_local(struct locals *t, struct local **at)
 {
@@ -54,7 +54,7 @@ unlink_local(struct locals *t, struct local **at)
 	free(l);
 }
 
-/* A step of the end: destroys the oldest value. */
+/* A step of the exit hook: destroys the oldest value. */
 calls_out static bool
 destroy_one(struct exit_hook *e)
 {

@@ -193,9 +193,11 @@ sched_ready_urgent(struct glist *l)
 noreturn static cold void
 fatal_overflow(struct g *gp)
 {
-	fatal("goroutine %ld \"%s\" (%s) overflowed its stack of %zu bytes "
-	    "(found when it was left)", (long)g_id(gp), g_name(gp),
-	    g_site(gp)->fn, stack_bytes(g_stack(gp)));
+	char who[G_DESCRIBE_BYTES];
+
+	g_describe(gp, who, sizeof who);
+	fatal_of(who, "overflowed its stack of %zu bytes (found when it was "
+	    "left)", stack_bytes(g_stack(gp)));
 }
 
 /* reap without a P. */
@@ -304,10 +306,12 @@ finish_switch(struct m *mp, struct san *me)
 noreturn static cold void
 fatal_no_memory(struct g *gp)
 {
-	fatal("out of memory: no stack of %zu bytes for goroutine %ld \"%s\" "
-	    "(%s), %ld goroutines exist",
-	    stack_class_bytes(gp->stack_class), (long)g_id(gp), g_name(gp),
-	    g_site(gp)->fn, (long)spawn_count());
+	char who[G_DESCRIBE_BYTES];
+
+	g_describe(gp, who, sizeof who);
+	fatal_of(who, "out of memory: no stack of %zu bytes to begin with, "
+	    "%ld goroutines exist", stack_class_bytes(gp->stack_class),
+	    (long)spawn_count());
 }
 
 bool

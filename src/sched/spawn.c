@@ -3,9 +3,13 @@
  * New goroutines. weft_go is three calls: begin takes a record, the capture
  * (arch) stores the arguments in it, end queues it.
  *
- * A spawner that outruns its children lets them run when a few dozen are
- * queued: that reuses warm records and stacks, where going on would ask for
- * new ones, fill the ring and spill to the global queue.
+ * A spawner that outruns its children yields when a few dozen are queued: that
+ * reuses warm records and stacks, where going on would ask for new ones, fill
+ * the ring and spill to the global queue.
+ *
+ * An owned goroutine (of a group or a waitgroup) runs a function of its owner,
+ * which calls the user's: see g_set_owner. It takes the path of weft_spawn with
+ * a copied argument, so the path of a plain weft_go knows nothing of it.
  */
 #include "spawn.h"
 
@@ -19,6 +23,7 @@
 #include "preempt.h"
 #include "readable.h"
 #include "sched.h"
+#include "sized.h"
 #include "start.h"
 #include "weft.h"
 
@@ -63,7 +68,7 @@ enter_to_spawn(struct m *mp)
 	return mp;
 }
 
-/* pp is the caller's, who is inside, or NULL. */
+/* pp is the P of the caller, which is inside, or NULL. */
 static struct g *
 make(struct p *pp, int stack_class, const weft_site *site,
     void (*fn)(void *), void *arg)
@@ -125,9 +130,25 @@ spawn_waiting(const weft_site *site, void (*fn)(void *), void *arg)
 	return gp;
 }
 
+static cold void
+convert(weft_opt *room, const weft_opt *opt, size_t bytes)
+{
+	sized_in(room, sizeof *room, opt, bytes);
+}
+
+/* The options of a program whose weft_opt may have another size: see room. */
+static inline const weft_opt *
+options(const weft_opt *opt, size_t bytes, weft_opt *room)
+{
+	if (likely(!opt || bytes == sizeof *opt))
+		return opt;
+	convert(room, opt, bytes);
+	return room;
+}
+
 /*
- * Checks, lets others run, makes the record: 0, or -errno. On success the
- * caller is inside, on M *mp, or is a thread without one: NULL.
+ * Lets others run, makes the record: 0, or -errno. On success the caller is
+ * inside, on M *mp, or is a thread without one: NULL.
  */
 static int
 prepare(const weft_opt *opt, const weft_site *site, void (*fn)(void *),
@@ -135,8 +156,6 @@ prepare(const weft_opt *opt, const weft_site *site, void (*fn)(void *),
 {
 	int class = stack_default_class, err;
 
-	if (unlikely(!sched_is_up()))
-		return -EPERM;
 	if (opt && opt->stack && (class = stack_class(opt->stack)) < 0)
 		return -EINVAL;
 	checkpoint_within();
@@ -197,31 +216,122 @@ publish(struct m *mp, struct g *gp, int when)
 	return id;
 }
 
-public int
-weft_go_begin_(const weft_opt *opt, const weft_site *site, void (*fn)(void),
-    int kind)
+/*
+ * From here to weft_go_end_ nothing lets another goroutine run, and inside
+ * nothing preempts it: what is kept in between is the thread's.
+ */
+static inline void
+capture_into(struct g *gp, int readable)
 {
-	struct self *me;
+	struct self *me = self();
+
+	me->spawning = gp;
+	me->spawn_readable = readable;
+	me->args = gp->args;
+}
+
+noreturn static cold void
+fatal_null(const char *verb, const weft_site *site)
+{
+	fatal("%s(%s): null function (at %s:%d)", verb, site->fn, site->file,
+	    site->line);
+}
+
+/*
+ * The runtime does not run. Once it has ended a goroutine can be made as
+ * before, and never runs: the caller is one of those that are left, on its way
+ * to its next yield, and has done nothing wrong.
+ */
+static cold void
+check_ended(const char *verb, const weft_site *site)
+{
+	if (!sched_has_ended())
+		fatal("%s(%s): no runtime is running; call it from weft_main "
+		    "or below weft_run", verb, site->fn);
+}
+
+noreturn static cold void
+fatal_refused(const char *verb, const weft_site *site, size_t stack, int err)
+{
+	if (err == -EINVAL)
+		fatal("%s(%s): a stack of %zu bytes is out of range", verb,
+		    site->fn, stack);
+	fatal("%s(%s): out of memory: no record, %ld goroutines exist", verb,
+	    site->fn, (long)spawn_count());
+}
+
+public void
+weft_go_begin_(const weft_opt *opt, size_t opt_bytes, const weft_site *site,
+    void (*fn)(void), int kind)
+{
+	weft_opt room;
 	struct m *mp;
 	struct g *gp;
 	int err;
 
+	opt = options(opt, opt_bytes, &room);
 	if (unlikely(!fn))
-		fatal("weft_go: null function (%s at %s:%d)", site->fn,
-		    site->file, site->line);
+		fatal_null("weft_go", site);
+	if (unlikely(!sched_is_up()))
+		check_ended("weft_go", site);
+	err = prepare(opt, site, (void (*)(void *))fn, NULL, &mp, &gp);
+	if (unlikely(err))
+		fatal_refused("weft_go", site, opt ? opt->stack : 0, err);
+	gp->captured = (uint8_t)kind;
+	capture_into(gp, 0);
+}
+
+public int
+weft_try_go_begin_(const weft_opt *opt, size_t opt_bytes,
+    const weft_site *site, void (*fn)(void), int kind)
+{
+	weft_opt room;
+	struct m *mp;
+	struct g *gp;
+	int err;
+
+	opt = options(opt, opt_bytes, &room);
+	if (unlikely(!fn))
+		fatal_null("weft_try_go", site);
+	if (unlikely(!sched_is_up()))
+		return -EPERM;
 	err = prepare(opt, site, (void (*)(void *))fn, NULL, &mp, &gp);
 	if (unlikely(err))
 		return err;
 	gp->captured = (uint8_t)kind;
-	/*
-	 * From here to weft_go_end_ nothing lets another goroutine run, and
-	 * inside nobody preempts it: what follows is the thread's.
-	 */
-	me = self();
-	me->spawning = gp;
-	me->spawn_readable = opt->readable_;
-	me->args = gp->args;
+	capture_into(gp, opt ? opt->readable_ : 0);
 	return 0;
+}
+
+void
+spawn_owned_check(const char *verb, const weft_site *site, void (*fn)(void))
+{
+	if (unlikely(!fn))
+		fatal_null(verb, site);
+	if (unlikely(!sched_is_up()))
+		check_ended(verb, site);
+}
+
+int
+spawn_owned_begin(const weft_site *site, void (*fn)(void), int kind,
+    void (*run)(void *), void *owner)
+{
+	struct m *mp;
+	struct g *gp;
+	int err = prepare(NULL, site, run, NULL, &mp, &gp);
+
+	if (unlikely(err))
+		return err;
+	gp->captured = CAPTURE_COPY;
+	g_set_owner(gp, owner, fn, (enum capture)kind);
+	capture_into(gp, 0);
+	return 0;
+}
+
+void
+spawn_owned_refused(const char *verb, const weft_site *site, int err)
+{
+	fatal_refused(verb, site, 0, err);
 }
 
 public int64_t
@@ -232,11 +342,21 @@ weft_go_end_(void)
 	return publish(me->mp, me->spawning, me->spawn_readable);
 }
 
-public int64_t
-weft_spawn(const weft_opt *opt, void (*fn)(void *arg), const void *arg,
-    size_t size)
+int64_t
+spawn_owned_end(void *arg)
 {
-	static const weft_site site = { "weft_spawn", "?", 0 };
+	struct self *me = self();
+
+	me->args[0] = (uintptr_t)arg;
+	return publish(me->mp, me->spawning, 0);
+}
+
+public int64_t
+weft_spawn(const weft_opt *opt, size_t opt_bytes, void (*fn)(void *arg),
+    const void *arg, size_t size)
+{
+	static const weft_site site = { "weft_spawn", "", 0 };
+	weft_opt room;
 	struct m *mp;
 	struct g *gp;
 	int err;
@@ -245,6 +365,9 @@ weft_spawn(const weft_opt *opt, void (*fn)(void *arg), const void *arg,
 		fatal("weft_spawn: null function");
 	if (size > WEFT_ARG_BYTES)
 		return -E2BIG;
+	if (!sched_is_up())
+		return -EPERM;
+	opt = options(opt, opt_bytes, &room);
 	err = prepare(opt, &site, fn, (void *)(uintptr_t)arg, &mp, &gp);
 	if (err)
 		return err;
@@ -292,8 +415,8 @@ weft_self_name(void)
 
 /*
  * Ended ones first, so that one which is spawned and ends meanwhile counts as
- * existing rather than as minus one. What the ended ones did is visible to
- * who counts: pairs with the end of a goroutine.
+ * existing rather than as minus one. What the ended ones did is visible to the
+ * caller.
  */
 int64_t
 spawn_count(void)

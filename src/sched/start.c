@@ -23,6 +23,7 @@
 #include "pause.h"
 #include "preempt.h"
 #include "sched.h"
+#include "sized.h"
 #include "spawn.h"
 #include "weft.h"
 #include "world.h"
@@ -38,12 +39,12 @@ enum {
  *	  +---------+  the kernel refused something
  *
  * DOWN and BOOTING by the thread in weft_run, UP and ENDED by the main
- * goroutine.
+ * goroutine. FORKED, from all but DOWN, by the child of a fork.
  */
-enum { DOWN, BOOTING, UP, ENDED };
+enum { DOWN, BOOTING, UP, ENDED, FORKED };
 static a32 phase;
 
-/* The main goroutine's job; weft_run's thread owns it. */
+/* What the main goroutine runs; the thread in weft_run owns it. */
 struct job {
 	int (*fn)(int argc, char **argv);
 	int argc;
@@ -55,8 +56,14 @@ void
 sched_forked(void)
 {
 	if (a_load_relaxed(&phase) != DOWN)
-		a_store_relaxed(&phase, ENDED);
+		a_store_relaxed(&phase, FORKED);
 	monitor_forked();
+}
+
+bool
+sched_has_ended(void)
+{
+	return a_load_relaxed(&phase) == ENDED;
 }
 
 bool
@@ -73,7 +80,7 @@ main_goroutine(void *arg)
 	struct g *gp = m_g(m_self());
 	void (*on_end)(void);
 
-	/* pairs with sched_is_up: who sees it sees a scheduler */
+	/* pairs with sched_is_up: a thread that sees it sees a scheduler */
 	a_store_rel(&phase, UP);
 	job->result = job->fn(job->argc, job->argv);
 	exit_hook_run(gp);
@@ -91,18 +98,28 @@ main_goroutine(void *arg)
 	note_wake(&sched.run_note);
 }
 
-/* A fault on this thread: ours if it hit the guard of the current stack. */
+/*
+ * A fault on this thread. If it hit the guard of the current stack that is
+ * told and the process aborts. `last`: the process dies of it if this returns,
+ * so which goroutine it was is told, too.
+ */
 static void
-on_fault(void *addr)
+on_fault(int sig, void *addr, bool last)
 {
 	struct m *mp = m_self();
 	struct g *gp = mp ? m_g(mp) : NULL;
+	char who[G_DESCRIBE_BYTES];
 
-	if (gp && g_stack(gp) && stack_guard_hit(g_stack(gp), addr))
-		fatal("goroutine %ld \"%s\" (%s, spawned at %s:%d) overflowed "
-		    "its stack of %zu bytes", (long)g_id(gp), g_name(gp),
-		    g_site(gp)->fn, g_site(gp)->file, g_site(gp)->line,
+	if (!gp)
+		return;
+	if (g_stack(gp) && stack_guard_hit(g_stack(gp), addr))
+		fatal("overflowed its stack of %zu bytes",
 		    stack_class_bytes(g_stack(gp)->class));
+	if (!last)
+		return;
+	g_describe(gp, who, sizeof who);
+	say("weft: %s at address %p in %s\n", sig == SIGSEGV ? "SIGSEGV" :
+	    "SIGBUS", addr, who);
 }
 
 /* *v, or what the environment says, or a default; must lie in lo..hi. */
@@ -116,7 +133,7 @@ setting(int64_t *v, const char *env, int64_t dflt, int64_t lo, int64_t hi)
 	return found >= 0 && *v >= lo && *v <= hi;
 }
 
-/* What boot needs and nobody after. */
+/* What boot needs and nothing after it. */
 struct settings {
 	uint32_t procs;
 	int signal;
@@ -171,9 +188,9 @@ configure(const weft_config *config, struct settings *out)
 }
 
 /*
- * Who watches: the monitor, and the signal it may send. All Ms have the mask
+ * The monitor, and the signal that it may send. All Ms have the mask
  * of the thread in weft_run, but never block that signal, nor those of faults:
- * a stack overflow would end the process without a word.
+ * a stack overflow would end the process without a message.
  */
 static int
 start_watch(const struct settings *set)
@@ -249,14 +266,13 @@ unstart_main(struct p *pp)
 static int
 start_main(struct job *job)
 {
-	static const weft_site site = { "weft_main", "main", 0 };
 	int class = stack_class(MAIN_STACK_BYTES), err;
 	struct g *gp;
 	struct p *pp;
 
 	if (class < stack_default_class)
 		class = stack_default_class;
-	gp = spawn_make(class, &site, main_goroutine, job);
+	gp = spawn_make(class, &g_main_site, main_goroutine, job);
 	if (!gp)
 		return -ENOMEM;
 	/* The world is stopped, so P 0 is ours. */
@@ -294,7 +310,7 @@ run(const weft_config *config, struct job *job)
 		fatal("weft_run: null function");
 	/* pairs with the end of a try that failed */
 	if (!a_cas_acq(&phase, DOWN, BOOTING))
-		return a_load_relaxed(&phase) == ENDED ? -EALREADY : -EBUSY;
+		return a_load_relaxed(&phase) >= ENDED ? -EALREADY : -EBUSY;
 	err = start(config, job);
 	if (err)
 		a_store_rel(&phase, DOWN);	/* pairs with the next try */
@@ -305,19 +321,32 @@ run(const weft_config *config, struct job *job)
 }
 
 public int
-weft_run_config(const weft_config *config,
+weft_run_config(const weft_config *config, size_t config_bytes,
     int (*fn)(int argc, char **argv), int argc, char **argv)
 {
 	struct job job = { .fn = fn, .argc = argc, .argv = argv };
-	int err = run(config, &job);
+	weft_config c;
+	int err;
 
+	sized_in(&c, sizeof c, config, config_bytes);
+	err = run(&c, &job);
 	return err ? err : job.result;
 }
 
 public int
 weft_run(int (*fn)(int argc, char **argv), int argc, char **argv)
 {
-	return weft_run_config(NULL, fn, argc, argv);
+	return weft_run_config(NULL, 0, fn, argc, argv);
+}
+
+#define TEXT(x) TEXT2(x)
+#define TEXT2(x) #x
+
+public const char *
+weft_version(void)
+{
+	return TEXT(WEFT_VERSION_MAJOR) "." TEXT(WEFT_VERSION_MINOR) "."
+	    TEXT(WEFT_VERSION_PATCH);
 }
 
 static const char *

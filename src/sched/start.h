@@ -10,5 +10,7 @@ void sched_forked(void);
 
 /* True between the start of weft_run and the return of the main goroutine. */
 bool sched_is_up(void);
+/* True from then on, but not in the child of a fork. */
+bool sched_has_ended(void);
 
 #endif

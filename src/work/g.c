@@ -28,6 +28,8 @@ enum {
 	ID_RUN = 64
 };
 
+const struct weft_site g_main_site = { "the main goroutine", "", 0 };
+
 static struct slab slab = SLAB_INIT(struct g);
 static a64 next_id = { 1 };
 
@@ -257,6 +259,35 @@ g_copy_name(const struct g *gp, char out[G_NAME_BYTES])
 	memcpy(out, words, G_NAME_BYTES);
 }
 
+size_t
+g_describe_site(const struct g *gp, char *buf, size_t cap)
+{
+	const struct weft_site *site = g_site(gp);
+
+	if (!site)
+		return format(buf, cap, "?");
+	if (!site->line)
+		return format(buf, cap, "%s", site->fn);
+	return format(buf, cap, "%s, spawned at %s:%d", site->fn, site->file,
+	    site->line);
+}
+
+size_t
+g_describe(const struct g *gp, char *buf, size_t cap)
+{
+	char site[G_DESCRIBE_BYTES - 64], name[G_NAME_BYTES];
+
+	if (g_site(gp) == &g_main_site)
+		return format(buf, cap, "%s", g_main_site.fn);
+	g_describe_site(gp, site, sizeof site);
+	g_copy_name(gp, name);
+	if (!name[0])
+		return format(buf, cap, "goroutine %ld (%s)", (long)g_id(gp),
+		    site);
+	return format(buf, cap, "goroutine %ld \"%s\" (%s)", (long)g_id(gp),
+	    name, site);
+}
+
 const char *
 g_state_name(enum gstate s)
 {
@@ -301,10 +332,12 @@ g_reason_name(enum wait_reason r)
 void
 g_bad_state(struct g *gp, enum gstate from, enum gstate to)
 {
+	char who[G_DESCRIBE_BYTES];
+
+	g_describe(gp, who, sizeof who);
 	if (a_load_relaxed(&gp->state) == G_CALL && from == G_RUNNING)
-		fatal("goroutine %ld \"%s\" (%s) is in an announced call: it "
-		    "uses weft there, or has left it by longjmp",
-		    (long)g_id(gp), g_name(gp), g_site(gp)->fn);
+		fatal_of(who, "it is in a blocking call that it announced, and "
+		    "uses weft there, or has left it by longjmp");
 	fatal("goroutine %ld is %s, not %s, on its way to %s", (long)g_id(gp),
 	    g_state_name(a_load_relaxed(&gp->state)), g_state_name(from),
 	    g_state_name(to));

@@ -126,7 +126,8 @@ struct g {
 
 	/* the M that runs it, or that resumes it */
 	struct frame frame;
-	a64 name[G_NAME_WORDS];	/* a string; read by dumps */
+	a64 name[G_NAME_WORDS];	/* a string, or see g_set_owner; read by
+				 * dumps */
 
 	/* itself only */
 	a8 reason;		/* enum wait_reason; read by dumps */
@@ -168,7 +169,45 @@ g_name(const struct g *gp)
 void g_set_name(struct g *gp, const char *name);
 void g_copy_name(const struct g *gp, char out[G_NAME_BYTES]);
 
-/* The one place that changes a state; fatal if it was not `from`. */
+/*
+ * An owned goroutine belongs to a group or a waitgroup, which it tells when it
+ * ends. It has no name, and its owner, the function that it runs for it and
+ * how to call that are in the words of the name.
+ */
+static inline void
+g_set_owner(struct g *gp, void *owner, void (*fn)(void), enum capture kind)
+{
+	a_store_relaxed(&gp->name[0], (uintptr_t)owner);
+	a_store_relaxed(&gp->name[1], (uintptr_t)fn);
+	a_store_relaxed(&gp->name[2], kind);
+}
+
+/* The goroutine itself. */
+static inline void *
+g_owner(const struct g *gp)
+{
+	return (void *)(uintptr_t)a_load_relaxed(&gp->name[0]);
+}
+
+/* The same: calls that function. Inlined into what is marked calls_out. */
+static always_inline int
+g_call_owned(const struct g *gp)
+{
+	return args_call_int((enum capture)a_load_relaxed(&gp->name[2]),
+	    (void (*)(void))(uintptr_t)a_load_relaxed(&gp->name[1]), gp->args);
+}
+
+/*
+ * `goroutine 7 "conn" (serve, spawned at srv.c:31)`, `the main goroutine`.
+ * Returns the length. Any thread: at worst it is out of date.
+ */
+enum { G_DESCRIBE_BYTES = 320 };
+size_t g_describe(const struct g *gp, char *buf, size_t cap);
+/* `serve, spawned at srv.c:31`: the same. */
+size_t g_describe_site(const struct g *gp, char *buf, size_t cap);
+extern const struct weft_site g_main_site;
+
+/* The one place that changes a state; dies if it was not `from`. */
 static inline void g_set(struct g *gp, enum gstate from, enum gstate to);
 noreturn cold void g_bad_state(struct g *gp, enum gstate from, enum gstate to);
 

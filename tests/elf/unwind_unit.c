@@ -504,7 +504,7 @@ GTEST(too_deep, 1)
 	if (!ON_THE_SPOT)
 		t_skip("signals are not handled on the spot");
 	weft_waitgroup_add(&deep_done, 1);
-	OK(weft_go_opt(roomy, descends) > 0);
+	OK(weft_try_go_opt(roomy, descends) > 0);
 	weft_waitgroup_wait(&deep_done);
 }
 

@@ -200,12 +200,12 @@ GTEST(comes_back, 2)
 	fd = dial();
 	r = (weft_reader)WEFT_READER(fd);
 	for (int i = 0; i < 5; i++) {
-		weft_io_stats_read(&before);
+		weft_io_stats_read(&before, sizeof before);
 		say(fd, GET_HELLO);
 		EQ(hear(&r, body, sizeof body), 200);
 		do {		/* until its wait was ended by a deadline */
 			weft_sleep(WEFT_MS);
-			weft_io_stats_read(&after);
+			weft_io_stats_read(&after, sizeof after);
 		} while (after.timeouts == before.timeouts);
 	}
 	weft_reader_free(&r);

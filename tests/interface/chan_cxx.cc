@@ -190,7 +190,7 @@ GTEST(between_goroutines, 2)
 	weft_chan *c = chan(sizeof(int), 0);
 	int sum = 0;
 
-	OK(weft_go(produce, c, 100) > 0);
+	OK(weft_try_go(produce, c, 100) > 0);
 	for (int v; weft_recv_ok(c, &v);)
 		sum += v;
 	EQ(sum, 5050);

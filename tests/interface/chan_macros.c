@@ -282,9 +282,9 @@ GTEST(with_weft_go, 1)
 	weft_chan *c = weft_chan_make(sizeof(int), 0);
 	weft_chan *ids = weft_chan_make(sizeof(int64_t), 1);
 
-	weft_send(ids, weft_go(child, c, 11));
+	weft_send(ids, weft_try_go(child, c, 11));
 	OK(weft_recv(ids, int64_t) > 0);
-	OK(weft_go(child, c, weft_recv(c, int) + 1) > 0);
+	OK(weft_try_go(child, c, weft_recv(c, int) + 1) > 0);
 	EQ(weft_recv(c, int), 12);
 	weft_chan_release(c);
 	weft_chan_release(ids);
@@ -325,7 +325,7 @@ GTEST(wherever_an_expression_may_stand, 2)
 	weft_chan *c = weft_chan_make(sizeof(int), 0);
 	int sum = 0;
 
-	OK(weft_go(run_through, c) > 0);
+	OK(weft_try_go(run_through, c) > 0);
 	for (int v; weft_recv_ok(c, &v);)
 		sum += v;
 	EQ(sum, 55);

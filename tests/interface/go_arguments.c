@@ -18,7 +18,7 @@ static weft_waitgroup all;
 /* Starts one, which calls end() when it has looked at its parameters. */
 #define GO(...) do {							\
 	weft_waitgroup_add(&all, 1);					\
-	OK(weft_go(__VA_ARGS__) > 0);					\
+	OK(weft_try_go(__VA_ARGS__) > 0);				\
 } while (0)
 
 static void end(void) { weft_waitgroup_done(&all); }
@@ -451,7 +451,7 @@ GTEST(evaluated_once, 1)
 	GO(next_fn(), 1);
 	EQ(calls, 11);
 	weft_waitgroup_add(&all, 1);
-	OK(weft_go_opt(next_opt(), n1, 1) > 0);
+	OK(weft_try_go_opt(next_opt(), n1, 1) > 0);
 	EQ(calls, 111);
 	wait_all();
 }
@@ -462,9 +462,9 @@ static void ids(int64_t a, int64_t b) { OK(a > 0 && b > 0 && a != b); end(); }
 GTEST(nested, 1)
 {
 	weft_waitgroup_add(&all, 2);
-	GO(ids, weft_go(n1, 1), weft_go(n2, 1, 2));
+	GO(ids, weft_try_go(n1, 1), weft_try_go(n2, 1, 2));
 	weft_waitgroup_add(&all, 1);
-	GO(to_bool, weft_go(n0) > 0);
+	GO(to_bool, weft_try_go(n0) > 0);
 	wait_all();
 }
 

@@ -13,7 +13,7 @@ static weft_waitgroup all;
 
 #define GO(...) do {							\
 	weft_waitgroup_add(&all, 1);					\
-	OK(weft_go(__VA_ARGS__) > 0);					\
+	OK(weft_try_go(__VA_ARGS__) > 0);				\
 } while (0)
 
 static void end() { weft_waitgroup_done(&all); }
@@ -140,11 +140,11 @@ GTEST(options, 1)
 
 	opt.name = "variable";
 	weft_waitgroup_add(&all, 3);
-	OK(weft_go_opt(opt, named, "variable") > 0);
-	OK(weft_go_opt(WEFT_OPT(.name = "conn", .stack = 65536, .fenv = false),
-	    named, "conn") > 0);
-	OK(weft_go_opt(WEFT_OPT(.name = "short"), named, "short") > 0);
-	EQ(weft_go_opt(WEFT_OPT(.stack = 1), named, ""), -EINVAL);
+	OK(weft_try_go_opt(opt, named, "variable") > 0);
+	OK(weft_try_go_opt(WEFT_OPT(.name = "conn", .stack = 65536,
+	    .fenv = false), named, "conn") > 0);
+	OK(weft_try_go_opt(WEFT_OPT(.name = "short"), named, "short") > 0);
+	EQ(weft_try_go_opt(WEFT_OPT(.stack = 1), named, ""), -EINVAL);
 	wait_all();
 }
 
@@ -157,7 +157,7 @@ GTEST(evaluation, 1)
 	GO(one, ++i);
 	EQ(i, 1);
 	weft_waitgroup_add(&all, 2);
-	GO(ids, weft_go(one, 1), weft_go(none));
+	GO(ids, weft_try_go(one, 1), weft_try_go(none));
 	wait_all();
 }
 
@@ -170,15 +170,54 @@ GTEST(the_rest, 2)
 	int n = 9;
 
 	weft_waitgroup_add(&all, 1);
-	OK(weft_spawn(nullptr, copied, &n, sizeof n) > 0);
+	OK(weft_spawn(nullptr, 0, copied, &n, sizeof n) > 0);
 	GO(defers);
 	weft_yield();
 	wait_all();
 	EQ(weft_procs(), 2);
 }
 
+static int
+fails(long n, const char *s)
+{
+	return s ? static_cast<int>(n) : 0;
+}
+
+static int succeeds() { return 0; }
+
+static void
+counts(int &n, int by)
+{
+	__atomic_add_fetch(&n, by, __ATOMIC_RELAXED);
+}
+
+GTEST(groups, 2)
+{
+	weft_group g = weft_group();
+	weft_waitgroup wg = weft_waitgroup();
+	int n = 0, r = 77;
+
+	weft_group_go(&g, succeeds);
+	weft_group_go(&g, fails, 7, "");
+	EQ(weft_group_wait(&g), 7);
+	OK(weft_group_try_go(&g, fails, 8, "x"));
+	OK(weft_group_wait_until(&g, &r, 0));
+	EQ(r, 8);
+	for (int i = 1; i <= 10; i++)
+		weft_waitgroup_go(&wg, counts, n, i);
+	weft_waitgroup_wait(&wg);
+	EQ(n, 55);
+}
+
+static int procs_now(int, char **) { return weft_procs(); }
+
+TEST(run_with)
+{
+	EQ(weft_run_with(procs_now, 0, nullptr, .procs = 3), 3);
+}
+
 TEST(without_a_runtime)
 {
-	EQ(weft_go(one, 1), -EPERM);
+	EQ(weft_try_go(one, 1), -EPERM);
 	EQ(weft_self_id(), 0);
 }

@@ -331,7 +331,7 @@ GTEST(nothing_is_heard_of_the_closed_one, 2)
 	twin = dup(end[0]);
 	EQ(weft_close(end[0]), 0);
 	weft_waitgroup_wait(&all);
-	weft_io_stats_read(&before);
+	weft_io_stats_read(&before, sizeof before);
 	for (int i = 0; i < 10; i++) {
 		EQ(write(end[1], "x", 1), 1);
 		/* the kernel reports in order */
@@ -341,7 +341,7 @@ GTEST(nothing_is_heard_of_the_closed_one, 2)
 		EQ(write(other[1], "d", 1), 1);
 		weft_waitgroup_wait(&all);
 	}
-	weft_io_stats_read(&now);
+	weft_io_stats_read(&now, sizeof now);
 	/* That the closed one was writable may have been fetched before it was
 	 * closed, and counted after the first look. */
 	OK(now.stale <= before.stale + 1);

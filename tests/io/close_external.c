@@ -431,11 +431,11 @@ wait_for(int fd)
 	int64_t ns = WEFT_MS;
 	char c;
 
-	weft_io_stats_read(&before);
+	weft_io_stats_read(&before, sizeof before);
 	do {
 		EQ(weft_set_read_deadline(fd, weft_deadline(ns)), 0);
 		EQ(weft_read(fd, &c, 1), -ETIMEDOUT);
-		weft_io_stats_read(&now);
+		weft_io_stats_read(&now, sizeof now);
 		ns *= 2;
 	} while (now.registered == before.registered);
 	EQ(weft_set_read_deadline(fd, WEFT_NEVER), 0);
@@ -448,11 +448,11 @@ stale_event(int wr)
 	double limit = t_now() + 10;
 	weft_io_stats before, now;
 
-	weft_io_stats_read(&before);
+	weft_io_stats_read(&before, sizeof before);
 	EQ(write(wr, "old", 3), 3);
 	do {
 		weft_sleep(WEFT_MS);
-		weft_io_stats_read(&now);
+		weft_io_stats_read(&now, sizeof now);
 	} while (now.stale == before.stale && t_now() < limit);
 	return now.stale > before.stale;
 }

@@ -68,7 +68,7 @@ accepts(int l)
 		if (when_readable)
 			OK(weft_go_readable(fd, serve_once, fd) > 0);
 		else
-			OK(weft_go(serve, fd) > 0);
+			OK(weft_try_go(serve, fd) > 0);
 	}
 	EQ(fd, -EBADF);
 }
@@ -175,7 +175,7 @@ burst(long nr)
 	long n = t_scale(400);
 
 	for (long i = 0; i < n; i++)
-		OK(weft_go(client, nr++) > 0);
+		OK(weft_try_go(client, nr++) > 0);
 	drain(nr);
 	return nr;
 }
@@ -190,7 +190,7 @@ churn(long nr, double seconds)
 	for (long i = 0; i < n; i++) {
 		weft_sleep_until(start +
 		    i * (WEFT_SECOND / t_scale(A_SECOND)));
-		OK(weft_go(client, nr++) > 0);
+		OK(weft_try_go(client, nr++) > 0);
 	}
 	drain(nr);
 	return nr;
@@ -214,7 +214,7 @@ churned(bool readable)
 	for (int i = 0; i < HOSTS; i++) {
 		listener[i] = plain_listen(i + 1, 4096);
 		port[i] = port_of(listener[i]);
-		OK(weft_go(accepts, listener[i]) > 0);
+		OK(weft_try_go(accepts, listener[i]) > 0);
 	}
 	nr = churn(burst(0), 0.3);
 	before = count_now();

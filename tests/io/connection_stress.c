@@ -286,8 +286,8 @@ run_conn(struct conn *c, pthread_t *t)
 		if (t && i == 0)
 			NEED(-pthread_create(t, NULL, thread_reads, s));
 		else if (s->seed % 2 || !begin_anew(s))
-			OK(weft_go(reads, s) > 0);
-		OK(weft_go(writes, s, c->limit) > 0);
+			OK(weft_try_go(reads, s) > 0);
+		OK(weft_try_go(writes, s, c->limit) > 0);
 	}
 }
 
@@ -329,7 +329,7 @@ one_round(unsigned *seed, bool with_thread)
 		run_conn(&conns[i], with_thread && i == 0 ? &t : NULL);
 	weft_waitgroup_add(&busy, CONNS);
 	for (int i = 0; i < CONNS; i++)
-		OK(weft_go(meddles, &conns[i], dice(seed, 1u << 20),
+		OK(weft_try_go(meddles, &conns[i], dice(seed, 1u << 20),
 		    &how[i]) > 0);
 	weft_waitgroup_wait(&busy);
 	if (with_thread)

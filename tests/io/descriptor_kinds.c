@@ -215,7 +215,7 @@ TEST(signals_as_reads)
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR2);
 	EQ(sigprocmask(SIG_BLOCK, &set, NULL), 0);
-	EQ(weft_run_config(&c, signals_main, 0, NULL), 0);
+	EQ(weft_run_config(&c, sizeof c, signals_main, 0, NULL), 0);
 }
 
 /* ---- inotify ---- */

@@ -144,7 +144,7 @@ accept_some(long n, bool readable)
 		if (readable)
 			OK(weft_go_readable(fd, begins, fd) > 0);
 		else
-			OK(weft_go(waits, fd) > 0);
+			OK(weft_try_go(waits, fd) > 0);
 	}
 	told();
 }

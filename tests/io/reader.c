@@ -48,7 +48,7 @@ fed(const char *text, size_t len, size_t chunk)
 
 	OK(pipe(fd) == 0);
 	f.fd = fd[1];
-	OK(weft_spawn(NULL, feeds, &f, sizeof f) > 0);
+	OK(weft_spawn(NULL, 0, feeds, &f, sizeof f) > 0);
 	return fd[0];
 }
 

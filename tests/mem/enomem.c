@@ -100,7 +100,7 @@ spawn_one(void)
 
 	weft_waitgroup_add(&all, 1);
 	errno = MARK;
-	id = weft_go(finish);
+	id = weft_try_go(finish);
 	EQ(errno, MARK);
 	if (id > 0)
 		made++;
@@ -165,7 +165,7 @@ defer_till_refused(void)
 GTEST(defer_refused, 1)
 {
 	need_limit();
-	OK(weft_go(defer_till_refused) > 0);
+	OK(weft_try_go(defer_till_refused) > 0);
 	while (weft_goroutines() > 1)
 		weft_yield();
 	OK(made > 1);
@@ -178,7 +178,7 @@ static int
 zero(int argc, char **argv)
 {
 	weft_waitgroup_add(&all, 1);
-	OK(weft_go(finish) > 0);
+	OK(weft_try_go(finish) > 0);
 	weft_waitgroup_wait(&all);
 	(void)argv;
 	return argc;
@@ -194,7 +194,7 @@ TEST(start_refused)
 	for (rlim_t room = 0; r < 0 && room < 1 << 30; room += 128 << 10) {
 		limit(in_use() + room);
 		errno = MARK;
-		r = weft_run_config(&c, zero, 7, NULL);
+		r = weft_run_config(&c, sizeof c, zero, 7, NULL);
 		EQ(errno, MARK);
 		unlimit();
 		OK(r == -ENOMEM || r == -EAGAIN || r == 7);

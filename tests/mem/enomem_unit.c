@@ -26,7 +26,7 @@ child(int depth)
 {
 	for (int i = 0; depth > 0 && i < 2; i++) {
 		weft_waitgroup_add(&wg, 1);
-		if (weft_go(child, depth - 1) < 0)
+		if (weft_try_go(child, depth - 1) < 0)
 			weft_waitgroup_done(&wg);
 	}
 	weft_waitgroup_done(&wg);
@@ -40,7 +40,7 @@ program(int argc, char **argv)
 
 	(void)argc, (void)argv;
 	weft_waitgroup_add(&wg, 1);
-	r = weft_go(child, 6);
+	r = weft_try_go(child, 6);
 	if (r < 0)
 		weft_waitgroup_done(&wg);
 	n = weft_set_procs(8);
@@ -60,7 +60,7 @@ run_refused(uint32_t n, int err_fd)
 	dup2(err_fd, 2);
 	alarm(30);
 	a_store_relaxed(&os_map_fail_after, n);
-	r = weft_run_config(&c, program, 0, NULL);
+	r = weft_run_config(&c, sizeof c, program, 0, NULL);
 	_exit(r == -ENOMEM ? PROGRAM_ENOMEM : r);
 }
 

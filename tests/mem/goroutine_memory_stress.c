@@ -37,7 +37,7 @@ spawn_all(void *arg)
 	int64_t before = t_resident();
 
 	for (long i = 0; i < r->n; i++)
-		OK(weft_go(waiter) > 0);
+		OK(weft_try_go(waiter) > 0);
 	r->bytes = t_resident() - before;
 	__atomic_store_n(&r->done, 1, __ATOMIC_RELEASE);
 	return NULL;
@@ -86,7 +86,7 @@ GTEST(waiting_5000_bytes, 2)
 		running = 0;
 		weft_waitgroup_add(&gate, 1);
 		for (long i = 0; i < n; i++)
-			OK(weft_go(waiter) > 0);
+			OK(weft_try_go(waiter) > 0);
 		while (__atomic_load_n(&running, __ATOMIC_RELAXED) < n)
 			weft_yield();
 		bytes = t_resident() - before;

@@ -43,16 +43,17 @@ use_up(void)
 	weft_go(hold_a_stack);
 	weft_yield();
 	limit_memory();
-	while (weft_go_opt(WEFT_OPT(.name = "last"), hold_a_stack) > 0)
+	while (weft_try_go_opt(WEFT_OPT(.name = "last"), hold_a_stack) > 0)
 		weft_yield();
 }
 
-DIES(refused, 1, "out of memory: no stack of 196608 bytes for goroutine")
+DIES(refused, 1, "out of memory: no stack of 196608 bytes to begin")
 {
 	use_up();
 }
 
-DIES(named, 1, "\"last\" (hold_a_stack)")
+DIES(named, 1, "\"last\" (hold_a_stack, spawned at " __FILE__
+    ":46): out of memory: ")
 {
 	use_up();
 }

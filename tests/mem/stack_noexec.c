@@ -65,6 +65,6 @@ GTEST(goroutine_stack, 1)
 
 	weft_waitgroup_add(&wg, 2);
 	check_own_stack(&wg);
-	OK(weft_go(check_own_stack, &wg) > 0);
+	OK(weft_try_go(check_own_stack, &wg) > 0);
 	weft_waitgroup_wait(&wg);
 }

@@ -49,12 +49,13 @@ die_with_company(void)
 	weft_waitgroup_done(&wg);
 }
 
-DIES(message_first, 1, "weft: fatal: waitgroup: counter is negative")
+DIES(message_first, 1,
+    "weft: the main goroutine: waitgroup: counter is negative")
 {
 	die_with_company();
 }
 
-DIES(running, 1, "[running]: weft_main")
+DIES(running, 1, "goroutine 1 \"\" [running]: the main goroutine\n")
 {
 	die_with_company();
 }
@@ -70,3 +71,92 @@ DIES(waiting, 1, "\"parked\" [waiting: waitgroup wait]: never_done, "
 {
 	die_with_company();
 }
+
+/* ---- which of several did it ---- */
+
+static void
+done_too_often(weft_waitgroup *g)
+{
+	weft_waitgroup_done(g);
+}
+
+static void
+spin(void)
+{
+	for (;;)
+		weft_yield();
+}
+
+static void
+die_among_others(void (*die)(void))
+{
+	for (int i = 0; i < 5; i++)
+		weft_go(spin);
+	die();
+	for (;;)
+		weft_yield();
+}
+
+static void in_a_goroutine(void) { weft_go(done_too_often, &wg); }
+
+DIES(says_which, 2, " (done_too_often, spawned at " __FILE__
+    ":100): waitgroup: counter is negative")
+{
+	die_among_others(in_a_goroutine);
+}
+
+static void
+in_a_named_one(void)
+{
+	weft_go_opt(WEFT_OPT(.name = "culprit"), done_too_often, &wg);
+}
+
+DIES(says_its_name, 2, " \"culprit\" (done_too_often, spawned at " __FILE__
+    ":")
+{
+	die_among_others(in_a_named_one);
+}
+
+static void
+in_a_member(void)
+{
+	static weft_waitgroup all;
+
+	weft_waitgroup_go(&all, done_too_often, &wg);
+}
+
+DIES(says_which_member, 2, " (done_too_often, spawned at " __FILE__
+    ":125): waitgroup: ")
+{
+	die_among_others(in_a_member);
+}
+
+static void run_copy(void *arg) { weft_waitgroup_done(arg); }
+static void in_a_copy(void) { weft_spawn(NULL, 0, run_copy, &wg, 0); }
+
+DIES(says_which_spawned, 2, " (weft_spawn): waitgroup: counter is negative")
+{
+	die_among_others(in_a_copy);
+}
+
+static void *
+plainly(void *arg)
+{
+	weft_waitgroup_done(arg);
+	return NULL;
+}
+
+static void
+on_a_thread(void)
+{
+	pthread_t t;
+
+	EQ(pthread_create(&t, NULL, plainly, &wg), 0);
+}
+
+DIES(says_which_thread, 2, "weft: thread ")
+{
+	die_among_others(on_a_thread);
+}
+
+DIES(without_a_runtime, 0, "weft: thread ") { weft_waitgroup_done(&wg); }

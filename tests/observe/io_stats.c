@@ -10,7 +10,7 @@ now(void)
 {
 	weft_io_stats s;
 
-	weft_io_stats_read(&s);
+	weft_io_stats_read(&s, sizeof s);
 	return s;
 }
 

@@ -23,7 +23,7 @@ since(const weft_stats *before)
 {
 	weft_stats now;
 
-	weft_stats_read(&now);
+	weft_stats_read(&now, sizeof now);
 	now.spawned -= before->spawned;
 	now.ended -= before->ended;
 	now.switches -= before->switches;
@@ -47,7 +47,7 @@ start_waiting(void)
 	weft_waitgroup_add(&gate, 1);
 	weft_waitgroup_add(&all, N);
 	for (int i = 0; i < N; i++)
-		OK(weft_go(pass_gate) > 0);
+		OK(weft_try_go(pass_gate) > 0);
 	while (started < N)
 		weft_yield();
 }
@@ -67,7 +67,7 @@ GTEST(spawn_and_park, 1)
 {
 	weft_stats s, before;
 
-	weft_stats_read(&before);
+	weft_stats_read(&before, sizeof before);
 	EQ(before.spawned, 1);
 	EQ(before.ended, 0);
 	start_waiting();
@@ -85,7 +85,7 @@ GTEST(switch_and_end, 1)
 	weft_stats s, before;
 
 	start_waiting();
-	weft_stats_read(&before);
+	weft_stats_read(&before, sizeof before);
 	weft_waitgroup_done(&gate);
 	weft_waitgroup_wait(&all);
 	s = since(&before);
@@ -112,9 +112,9 @@ GTEST(yields, 1)
 	weft_stats s, before;
 
 	weft_waitgroup_add(&all, 1);
-	OK(weft_go(yield_until_stop) > 0);
+	OK(weft_try_go(yield_until_stop) > 0);
 	weft_yield();
-	weft_stats_read(&before);
+	weft_stats_read(&before, sizeof before);
 	for (int i = 0; i < 100; i++)
 		weft_yield();
 	s = since(&before);
@@ -130,7 +130,7 @@ GTEST(one_processor_alone, 1)
 	weft_stats s;
 
 	start_waiting();
-	weft_stats_read(&s);
+	weft_stats_read(&s, sizeof s);
 	EQ(s.procs, 1);
 	EQ(s.threads, 1);
 	EQ(s.threads_idle, 0);
@@ -146,7 +146,7 @@ spawn_plainly(void *arg)
 {
 	(void)arg;
 	for (int i = 0; i < N; i++)
-		OK(weft_go(pass_gate) > 0);
+		OK(weft_try_go(pass_gate) > 0);
 	return NULL;
 }
 
@@ -156,7 +156,7 @@ GTEST(spawned_by_a_thread, 1)
 	weft_stats s, before;
 	pthread_t t;
 
-	weft_stats_read(&before);
+	weft_stats_read(&before, sizeof before);
 	weft_waitgroup_add(&gate, 1);
 	weft_waitgroup_add(&all, N);
 	EQ(pthread_create(&t, NULL, spawn_plainly, NULL), 0);
@@ -177,7 +177,7 @@ come_and_go(int n)
 {
 	weft_waitgroup_add(&all, n);
 	for (int i = 0; i < n; i++)
-		OK(weft_go(finish) > 0);
+		OK(weft_try_go(finish) > 0);
 	weft_waitgroup_wait(&all);
 	while (weft_goroutines() > 1)
 		weft_yield();
@@ -190,9 +190,9 @@ GTEST(each_processor, 4)
 	int n = (int)t_scale(5000);
 
 	come_and_go(n);
-	weft_stats_read(&total);
+	weft_stats_read(&total, sizeof total);
 	for (int i = 0; i < 4; i++) {
-		EQ(weft_stats_read_proc(i, &s), 0);
+		EQ(weft_stats_read_proc(i, &s, sizeof s), 0);
 		sum.spawned += s.spawned;
 		sum.ended += s.ended;
 		sum.steals += s.steals;
@@ -212,13 +212,13 @@ GTEST(bad_processor, 2)
 {
 	weft_stats s;
 
-	EQ(weft_stats_read_proc(-1, &s), -EINVAL);
-	EQ(weft_stats_read_proc(2, &s), -EINVAL);
-	EQ(weft_stats_read_proc(INT32_MAX, &s), -EINVAL);
-	EQ(weft_stats_read_proc(INT32_MIN, &s), -EINVAL);
-	EQ(weft_stats_read_proc(1, &s), 0);
+	EQ(weft_stats_read_proc(-1, &s, sizeof s), -EINVAL);
+	EQ(weft_stats_read_proc(2, &s, sizeof s), -EINVAL);
+	EQ(weft_stats_read_proc(INT32_MAX, &s, sizeof s), -EINVAL);
+	EQ(weft_stats_read_proc(INT32_MIN, &s, sizeof s), -EINVAL);
+	EQ(weft_stats_read_proc(1, &s, sizeof s), 0);
 	EQ(weft_set_procs(1), 2);
-	EQ(weft_stats_read_proc(1, &s), -EINVAL);
+	EQ(weft_stats_read_proc(1, &s, sizeof s), -EINVAL);
 }
 
 /* What was counted on a processor that is no longer in use is kept. */
@@ -228,9 +228,9 @@ GTEST(shrinking_keeps_counts, 8)
 	int n = (int)t_scale(5000);
 
 	come_and_go(n);
-	weft_stats_read(&before);
+	weft_stats_read(&before, sizeof before);
 	EQ(weft_set_procs(1), 8);
-	weft_stats_read(&after);
+	weft_stats_read(&after, sizeof after);
 	EQ(after.spawned, before.spawned);
 	EQ(after.ended, before.ended);
 	EQ(after.procs, 1);

@@ -136,9 +136,9 @@ GTEST(no_ado_beside_one_who_computes, 1)
 		weft_sleep(WEFT_MS);
 	EQ(pthread_create(&t, NULL, send_later, c), 0);
 	weft_chan_recv(c, NULL);
-	weft_io_stats_read(&before);
+	weft_io_stats_read(&before, sizeof before);
 	compute(0.5);
-	weft_io_stats_read(&after);
+	weft_io_stats_read(&after, sizeof after);
 	/* the monitor's rounds are 50 */
 	OK(after.polls - before.polls < 5000);
 	EQ(weft_write(end[1], "x", 1), 1);
@@ -193,7 +193,7 @@ across_the_end(int procs)
 
 	for (int i = 0; i < THREADS; i++)
 		wire(i % 2 ? PIPE : STREAM, ends[i]);
-	EQ(weft_run_config(&c, start_them, 0, NULL), 0);
+	EQ(weft_run_config(&c, sizeof c, start_them, 0, NULL), 0);
 	for (int i = 0; i < 3; i++)
 		EQ(write(ends[i][1], "x", 1), 1);
 	for (int i = 0; i < THREADS; i++) {

@@ -10,6 +10,8 @@
 
 #include "t.h"
 
+#define MAIN "weft: the main goroutine: "
+
 static weft_mutex mutex;
 static weft_waitgroup wg;
 
@@ -49,36 +51,36 @@ DIES(null_function_early, 0, "weft_blocking: null function")
 	weft_blocking(NULL, NULL);
 }
 
-DIES(sleep_within, 1, "weft: fatal: ") { weft_blocking(sleeps, NULL); }
-DIES(nested, 1, "weft: fatal: ") { weft_blocking(calls, NULL); }
-DIES(exit_within, 1, "weft: fatal: ") { weft_blocking(exits, NULL); }
+DIES(sleep_within, 1, MAIN) { weft_blocking(sleeps, NULL); }
+DIES(nested, 1, MAIN) { weft_blocking(calls, NULL); }
+DIES(exit_within, 1, MAIN) { weft_blocking(exits, NULL); }
 
-DIES(wait_within, 1, "weft: fatal: ")
+DIES(wait_within, 1, MAIN)
 {
 	weft_waitgroup_add(&wg, 1);
 	weft_blocking_enter();
 	weft_waitgroup_wait(&wg);
 }
 
-DIES(contended_lock_within, 1, "weft: fatal: ")
+DIES(contended_lock_within, 1, MAIN)
 {
 	weft_mutex_lock(&mutex);
 	weft_blocking_enter();
 	weft_mutex_lock(&mutex);
 }
 
-DIES(enter_twice, 1, "weft: fatal: ")
+DIES(enter_twice, 1, MAIN)
 {
 	weft_blocking_enter();
 	weft_blocking_enter();
 }
 
-DIES(leave_without_enter, 1, "weft: fatal: ")
+DIES(leave_without_enter, 1, MAIN)
 {
 	weft_blocking_leave();
 }
 
-DIES(leave_twice, 1, "weft: fatal: ")
+DIES(leave_twice, 1, MAIN)
 {
 	weft_blocking_enter();
 	weft_blocking_leave();
@@ -94,12 +96,12 @@ yields_late(void *arg)
 	return arg;
 }
 
-DIES(yield_within_late, 1, "weft: fatal: ")
+DIES(yield_within_late, 1, MAIN)
 {
 	weft_blocking(yields_late, NULL);
 }
 
-DIES(ends_within, 1, "weft: fatal: ")
+DIES(ends_within, 1, "): it is in a blocking call that it announced, ")
 {
 	weft_waitgroup_add(&wg, 1);
 	weft_go(weft_blocking_enter);

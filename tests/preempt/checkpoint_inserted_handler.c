@@ -67,7 +67,7 @@ handle_for_a_while(int flags)
 	EQ(sigaction(SIGUSR1, &sa, NULL), 0);
 	ball = weft_chan_make(sizeof(int), 1);
 	for (int i = 0; i < LOOPS; i++)
-		OK(weft_go(endless, i) > 0);
+		OK(weft_try_go(endless, i) > 0);
 	EQ(pthread_create(&thread, NULL, shoots, NULL), 0);
 	for (double end = t_now() + t_share(2); t_now() < end; )
 		weft_sleep(WEFT_MS);

@@ -58,7 +58,7 @@ disturb(void (*fn)(void))
 	if (!can_preempt())
 		t_skip("this program cannot be preempted");
 	weft_waitgroup_add(&all, 1);
-	OK(weft_go_opt(roomy, fn) > 0);
+	OK(weft_try_go_opt(roomy, fn) > 0);
 	await(&arrived, 1);
 	before = stalls_now().preempted;
 	while (stalls_now().preempted < before + 3)

@@ -43,7 +43,7 @@ static void
 start(void (*fn)(void))
 {
 	weft_waitgroup_add(&all, 1);
-	OK(weft_go(fn) > 0);
+	OK(weft_try_go(fn) > 0);
 }
 
 /*

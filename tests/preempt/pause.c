@@ -53,7 +53,7 @@ run_with(int procs, int max_detached, int max_threads, void (*fn)(void))
 	c.max_detached = max_detached;
 	c.max_threads = max_threads;
 	hogs_body = fn;
-	EQ(weft_run_config(&c, hogs_main, 0, 0), 0);
+	EQ(weft_run_config(&c, sizeof c, hogs_main, 0, 0), 0);
 }
 
 static uint64_t

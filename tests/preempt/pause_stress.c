@@ -77,6 +77,6 @@ TEST(at_the_limit_of_threads)
 {
 	weft_config c = { .procs = 2, .max_threads = LOOPS + 2 };
 
-	if (weft_run_config(&c, beat_beside_loops, 0, NULL) != 0)
+	if (weft_run_config(&c, sizeof c, beat_beside_loops, 0, NULL) != 0)
 		t_fail(__FILE__, __LINE__, "did not run");
 }

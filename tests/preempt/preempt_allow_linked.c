@@ -51,13 +51,13 @@ static const char frame[] =
 	"static int preempted(void) {\n"
 	"	weft_preempt_stats s, b;\n"
 	"	unsigned long n;\n"
-	"	weft_preempt_stats_read(&b);\n"
+	"	weft_preempt_stats_read(&b, sizeof b);\n"
 	"	stop = 0;\n"
 	"	weft_waitgroup_add(&all, 1);\n"
 	"	weft_go(spinner);\n"
 	"	do {\n"
 	"		weft_sleep(WEFT_MS);\n"
-	"		weft_preempt_stats_read(&s);\n"
+	"		weft_preempt_stats_read(&s, sizeof s);\n"
 	"		n = s.preempted - b.preempted;\n"
 	"		for (int i = 0; i < WEFT_RETAKE_REASONS; i++)\n"
 	"			n += s.taken[i] - b.taken[i];\n"
@@ -77,7 +77,8 @@ static const char frame[] =
 	"int main(int argc, char **argv) {\n"
 	"	weft_config c = { .procs = 1 };\n"
 	"	int bad = early();\n"
-	"	return bad ? bad : weft_run_config(&c, steps, argc, argv);\n"
+	"	return bad ? bad : weft_run_config(&c, sizeof c, steps, argc,\n"
+	"	    argv);\n"
 	"}\n";
 
 static const char usual[] =

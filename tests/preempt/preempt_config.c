@@ -31,7 +31,7 @@ static int
 run(weft_config c, int (*fn)(int argc, char **argv))
 {
 	c.procs = c.procs ? c.procs : 1;
-	return weft_run_config(&c, fn, 0, NULL);
+	return weft_run_config(&c, sizeof c, fn, 0, NULL);
 }
 
 /* ---- out of range ---- */

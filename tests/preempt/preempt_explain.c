@@ -120,7 +120,7 @@ all_zero(void)
 	weft_preempt_stats s;
 
 	memset(&s, 0xff, sizeof s);
-	weft_preempt_stats_read(&s);
+	weft_preempt_stats_read(&s, sizeof s);
 	return !memcmp(&s, &zero, sizeof s);
 }
 

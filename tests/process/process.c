@@ -258,7 +258,7 @@ through_cat(void)
 	OK(fcntl(p.out, F_GETFL) & O_NONBLOCK);
 	OK(fcntl(p.in, F_GETFD) & FD_CLOEXEC);
 	OK(fcntl(p.out, F_GETFD) & FD_CLOEXEC);
-	weft_spawn(NULL, writes, &(struct writing){ p.in, data, len },
+	weft_spawn(NULL, 0, writes, &(struct writing){ p.in, data, len },
 	    sizeof(struct writing));
 	EQ(weft_read_full(p.out, back, len + 1, NULL), len);
 	OK(memcmp(data, back, len) == 0);

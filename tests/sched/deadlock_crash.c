@@ -112,7 +112,7 @@ DIES(names_the_waiting, 1, "\"waiter\" [waiting: waitgroup wait]: park, "
 	lock_up(2);
 }
 
-DIES(names_main, 1, "[waiting: waitgroup wait]: weft_main")
+DIES(names_main, 1, "[waiting: waitgroup wait]: the main goroutine\n")
 {
 	lock_up(2);
 }

@@ -32,18 +32,18 @@ run(int procs, int threads, size_t stack)
 	weft_config c = { .procs = procs, .max_threads = threads,
 	    .stack = stack };
 
-	return weft_run_config(&c, zero, 0, NULL);
+	return weft_run_config(&c, sizeof c, zero, 0, NULL);
 }
 
 TEST(without_a_runtime)
 {
 	weft_stats s;
 
-	FAILS(weft_go(nothing), -EPERM);
-	FAILS(weft_spawn(NULL, nothing_arg, NULL, 0), -EPERM);
+	FAILS(weft_try_go(nothing), -EPERM);
+	FAILS(weft_spawn(NULL, 0, nothing_arg, NULL, 0), -EPERM);
 	FAILS(weft_set_procs(1), -EPERM);
 	FAILS(weft_set_procs(0), -EINVAL);
-	FAILS(weft_stats_read_proc(0, &s), -EINVAL);
+	FAILS(weft_stats_read_proc(0, &s, sizeof s), -EINVAL);
 }
 
 TEST(starting)
@@ -62,11 +62,12 @@ GTEST(in_a_goroutine, 1)
 	weft_opt absurd = { .stack = 1 };
 	weft_stats s;
 
-	FAILS(weft_go_opt(absurd, nothing), -EINVAL);
-	FAILS(weft_spawn(&absurd, nothing_arg, NULL, 0), -EINVAL);
-	FAILS(weft_spawn(NULL, nothing_arg, big, sizeof big), -E2BIG);
+	FAILS(weft_try_go_opt(absurd, nothing), -EINVAL);
+	FAILS(weft_spawn(&absurd, sizeof absurd, nothing_arg, NULL, 0),
+	    -EINVAL);
+	FAILS(weft_spawn(NULL, 0, nothing_arg, big, sizeof big), -E2BIG);
 	FAILS(weft_set_procs(0), -EINVAL);
 	FAILS(weft_set_procs(1025), -EINVAL);
-	FAILS(weft_stats_read_proc(1, &s), -EINVAL);
+	FAILS(weft_stats_read_proc(1, &s, sizeof s), -EINVAL);
 	FAILS(weft_run(zero, 0, NULL), -EBUSY);
 }

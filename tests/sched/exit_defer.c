@@ -45,7 +45,7 @@ static void
 run(void (*fn)(void))
 {
 	weft_waitgroup_add(&all, 1);
-	OK(weft_go(fn) > 0);
+	OK(weft_try_go(fn) > 0);
 	weft_waitgroup_wait(&all);
 }
 
@@ -97,8 +97,8 @@ GTEST(exit_without_defer, 1)
 	weft_waitgroup wg = {0};
 
 	weft_waitgroup_add(&wg, 1);
-	OK(weft_go(exit_at_once) > 0);
-	OK(weft_go(done, &wg) > 0);
+	OK(weft_try_go(exit_at_once) > 0);
+	OK(weft_try_go(done, &wg) > 0);
 	weft_waitgroup_wait(&wg);
 	while (weft_goroutines() > 1)
 		weft_yield();
@@ -225,7 +225,7 @@ waits(void *arg)
 	weft_waitgroup wg = {0};
 
 	weft_waitgroup_add(&wg, 1);
-	OK(weft_go(weft_waitgroup_done, &wg) > 0);
+	OK(weft_try_go(weft_waitgroup_done, &wg) > 0);
 	weft_waitgroup_wait(&wg);
 	EQ(weft_self_id(), deferrer);
 	tell(arg);
@@ -300,7 +300,7 @@ GTEST(many_ends, 4)
 
 	weft_waitgroup_add(&all, n);
 	for (int i = 0; i < n; i++)
-		OK(weft_go(ends_somehow, i) > 0);
+		OK(weft_try_go(ends_somehow, i) > 0);
 	weft_waitgroup_wait(&all);
 	EQ(ended, n);
 }
@@ -335,7 +335,7 @@ main_exits(int argc, char **argv)
 {
 	(void)argc, (void)argv;
 	defer(tell_late, "d");
-	OK(weft_go(end_process) > 0);
+	OK(weft_try_go(end_process) > 0);
 	weft_goexit();
 }
 

@@ -56,7 +56,7 @@ wait_for_another(void)
 	weft_waitgroup wg = {0};
 
 	weft_waitgroup_add(&wg, 1);
-	OK(weft_go(weft_waitgroup_done, &wg) > 0);
+	OK(weft_try_go(weft_waitgroup_done, &wg) > 0);
 	weft_waitgroup_wait(&wg);
 }
 
@@ -92,10 +92,10 @@ mix(int each, int times)
 
 	weft_waitgroup_add(&all, 4 * each);
 	for (int i = 0; i < each; i++) {
-		OK(weft_go_opt(own, keep, FE_UPWARD, times) > 0);
-		OK(weft_go(see_nearest, times) > 0);
-		OK(weft_go_opt(own, keep, FE_DOWNWARD, times) > 0);
-		OK(weft_go(see_nearest, times) > 0);
+		OK(weft_try_go_opt(own, keep, FE_UPWARD, times) > 0);
+		OK(weft_try_go(see_nearest, times) > 0);
+		OK(weft_try_go_opt(own, keep, FE_DOWNWARD, times) > 0);
+		OK(weft_try_go(see_nearest, times) > 0);
 	}
 	weft_waitgroup_wait(&all);
 	OK(rounds(FE_TONEAREST));
@@ -133,10 +133,10 @@ GTEST(gone_with_it, 1)
 
 	for (int i = 0; i < 20; i++) {
 		weft_waitgroup_add(&all, 4);
-		OK(weft_go_opt(own, set_and_end, FE_TOWARDZERO) > 0);
-		OK(weft_go(see_nearest, 1) > 0);
-		OK(weft_go_opt(own, set_and_exit, FE_UPWARD) > 0);
-		OK(weft_go_opt(own, see_nearest, 1) > 0);
+		OK(weft_try_go_opt(own, set_and_end, FE_TOWARDZERO) > 0);
+		OK(weft_try_go(see_nearest, 1) > 0);
+		OK(weft_try_go_opt(own, set_and_exit, FE_UPWARD) > 0);
+		OK(weft_try_go_opt(own, see_nearest, 1) > 0);
 		weft_waitgroup_wait(&all);
 		OK(rounds(FE_TONEAREST));
 	}
@@ -146,8 +146,8 @@ static void
 spawn_upward(void)
 {
 	EQ(set_round(FE_UPWARD), 0);
-	OK(weft_go(see_nearest, 3) > 0);
-	OK(weft_go_opt(WEFT_OPT(.fenv = true), see_nearest, 3) > 0);
+	OK(weft_try_go(see_nearest, 3) > 0);
+	OK(weft_try_go_opt(WEFT_OPT(.fenv = true), see_nearest, 3) > 0);
 	for (int i = 0; i < 10; i++)
 		weft_yield();
 	OK(rounds(FE_UPWARD));
@@ -157,7 +157,7 @@ spawn_upward(void)
 GTEST(not_inherited, 1)
 {
 	weft_waitgroup_add(&all, 3);
-	OK(weft_go_opt(WEFT_OPT(.fenv = true), spawn_upward) > 0);
+	OK(weft_try_go_opt(WEFT_OPT(.fenv = true), spawn_upward) > 0);
 	weft_waitgroup_wait(&all);
 }
 
@@ -176,7 +176,7 @@ have_another_run(void)
 {
 	EQ(set_round(FE_UPWARD), 0);
 	EQ(weft_set_procs(2), 1);
-	OK(weft_go(look) > 0);
+	OK(weft_try_go(look) > 0);
 	while (!__atomic_load_n(&seen, __ATOMIC_ACQUIRE))
 		;
 	OK(rounds(FE_UPWARD));
@@ -186,6 +186,6 @@ have_another_run(void)
 GTEST(not_inherited_by_threads, 1)
 {
 	weft_waitgroup_add(&all, 1);
-	OK(weft_go_opt(WEFT_OPT(.fenv = true), have_another_run) > 0);
+	OK(weft_try_go_opt(WEFT_OPT(.fenv = true), have_another_run) > 0);
 	weft_waitgroup_wait(&all);
 }

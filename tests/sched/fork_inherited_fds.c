@@ -62,7 +62,7 @@ child_closes(int k, int rd, int wr)
 	EQ(weft_write(wr, "x", 1), 1);
 	EQ(weft_write(wr, "x", 1), 1);
 	weft_waitgroup_wait(&all);
-	weft_io_stats_read(&s);
+	weft_io_stats_read(&s, sizeof s);
 	EQ(s.repaired, 0);
 }
 

@@ -60,7 +60,7 @@ GTEST(ids, 4)
 
 	weft_waitgroup_add(&all, (int)n);
 	for (long i = 0; i < n; i++)
-		returned[i] = weft_go(note_id, &seen[i]);
+		returned[i] = weft_try_go(note_id, &seen[i]);
 	weft_waitgroup_wait(&all);
 	check_ids(returned, seen, n);
 	free(returned);
@@ -83,7 +83,7 @@ GTEST(id_stays, 2)
 {
 	weft_waitgroup_add(&all, 8);
 	for (int i = 0; i < 8; i++)
-		OK(weft_go(same_id_later) > 0);
+		OK(weft_try_go(same_id_later) > 0);
 	weft_waitgroup_wait(&all);
 }
 
@@ -106,13 +106,14 @@ GTEST(names, 1)
 
 	OK(*weft_self_name() == 0);
 	weft_waitgroup_add(&all, 6);
-	OK(weft_go_opt(WEFT_OPT(.name = "conn"), is_named, "conn") > 0);
-	OK(weft_go_opt(WEFT_OPT(.name = LETTERS23), is_named, LETTERS23) > 0);
-	OK(weft_go_opt(WEFT_OPT(.name = LETTERS23 "xyz"), is_named,
+	OK(weft_try_go_opt(WEFT_OPT(.name = "conn"), is_named, "conn") > 0);
+	OK(weft_try_go_opt(WEFT_OPT(.name = LETTERS23), is_named,
 	    LETTERS23) > 0);
-	OK(weft_go_opt(WEFT_OPT(.name = ""), is_named, "") > 0);
-	OK(weft_go(is_named, "") > 0);
-	OK(weft_go_opt(WEFT_OPT(.name = name), is_named, "copied") > 0);
+	OK(weft_try_go_opt(WEFT_OPT(.name = LETTERS23 "xyz"), is_named,
+	    LETTERS23) > 0);
+	OK(weft_try_go_opt(WEFT_OPT(.name = ""), is_named, "") > 0);
+	OK(weft_try_go(is_named, "") > 0);
+	OK(weft_try_go_opt(WEFT_OPT(.name = name), is_named, "copied") > 0);
 	memset(name, 'x', sizeof name - 1);
 	weft_waitgroup_wait(&all);
 }
@@ -122,8 +123,8 @@ GTEST(name_is_not_inherited, 1)
 {
 	for (int i = 0; i < 300; i++) {
 		weft_waitgroup_add(&all, 2);
-		OK(weft_go_opt(WEFT_OPT(.name = "old"), is_named, "old") > 0);
-		OK(weft_go(is_named, "") > 0);
+		weft_go_opt(WEFT_OPT(.name = "old"), is_named, "old");
+		OK(weft_try_go(is_named, "") > 0);
 		weft_waitgroup_wait(&all);
 	}
 }
@@ -148,11 +149,11 @@ GTEST(stack_sizes, 2)
 
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		weft_waitgroup_add(&all, 1);
-		OK(weft_go_opt(WEFT_OPT(.stack = sizes[i]), use_stack,
+		OK(weft_try_go_opt(WEFT_OPT(.stack = sizes[i]), use_stack,
 		    sizes[i] - 8192) > 0);
 	}
 	weft_waitgroup_add(&all, 1);
-	OK(weft_go(use_stack, 160 * 1024) > 0);
+	OK(weft_try_go(use_stack, 160 * 1024) > 0);
 	weft_waitgroup_wait(&all);
 }
 
@@ -160,11 +161,11 @@ GTEST(stack_absurd, 1)
 {
 	int64_t before = weft_goroutines();
 
-	EQ(weft_go_opt(WEFT_OPT(.stack = 1), use_stack, 1), -EINVAL);
-	EQ(weft_go_opt(WEFT_OPT(.stack = 4095), use_stack, 1), -EINVAL);
-	EQ(weft_go_opt(WEFT_OPT(.stack = (size_t)1 << 30), use_stack, 1),
+	EQ(weft_try_go_opt(WEFT_OPT(.stack = 1), use_stack, 1), -EINVAL);
+	EQ(weft_try_go_opt(WEFT_OPT(.stack = 4095), use_stack, 1), -EINVAL);
+	EQ(weft_try_go_opt(WEFT_OPT(.stack = (size_t)1 << 30), use_stack, 1),
 	    -EINVAL);
-	EQ(weft_go_opt(WEFT_OPT(.stack = SIZE_MAX), use_stack, 1), -EINVAL);
+	EQ(weft_try_go_opt(WEFT_OPT(.stack = SIZE_MAX), use_stack, 1), -EINVAL);
 	EQ(weft_goroutines(), before);
 }
 
@@ -185,8 +186,8 @@ grow(int depth)
 {
 	if (depth > 0) {
 		weft_waitgroup_add(&all, 2);
-		OK(weft_go(grow, depth - 1) > 0);
-		OK(weft_go(grow, depth - 1) > 0);
+		OK(weft_try_go(grow, depth - 1) > 0);
+		OK(weft_try_go(grow, depth - 1) > 0);
 	}
 	count(1);
 }
@@ -196,7 +197,7 @@ GTEST(by_goroutines, 4)
 	int depth = t_scale(10) > 5 ? 12 : 6;
 
 	weft_waitgroup_add(&all, 1);
-	OK(weft_go(grow, depth) > 0);
+	OK(weft_try_go(grow, depth) > 0);
 	weft_waitgroup_wait(&all);
 	EQ(ran, (2 << depth) - 1);
 }
@@ -209,7 +210,7 @@ plain(void *arg)
 	EQ(weft_self_id(), 0);
 	OK(*weft_self_name() == 0);
 	for (long i = 0; i < n; i++)
-		OK(weft_go(count, 1) > 0);
+		OK(weft_try_go(count, 1) > 0);
 	EQ(weft_self_id(), 0);
 	return NULL;
 }

@@ -1,26 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls that make no sense end the process with a message that says why. */
+#define _GNU_SOURCE 1
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <weft.h>
 
 #include "t.h"
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SANITIZED = 1 };
+#else
+enum { SANITIZED = 0 };
+#endif
+
 static weft_waitgroup wg;
 
 static void nothing(void *arg) { (void)arg; }
+static int succeed(void) { return 0; }
 
 /* ---- null functions ---- */
 
-DIES(go_null, 1, "weft_go: null function (fn at " __FILE__ ":")
+DIES(go_null, 1, "weft_go(fn): null function (at " __FILE__ ":")
 {
 	void (*fn)(int) = NULL;
 
 	weft_go(fn, 1);
 }
 
-DIES(go_null_in_goroutine, 2, "weft_go: null function")
+DIES(go_null_in_goroutine, 2, "weft_go(fn): null function")
 {
 	void (*fn)(void) = NULL;
 
@@ -29,7 +42,7 @@ DIES(go_null_in_goroutine, 2, "weft_go: null function")
 }
 
 /* Even where there is no runtime to refuse it. */
-DIES(go_null_early, 0, "weft_go: null function")
+DIES(go_null_early, 0, "weft_go(fn): null function")
 {
 	void (*fn)(void) = NULL;
 
@@ -38,7 +51,7 @@ DIES(go_null_early, 0, "weft_go: null function")
 
 DIES(spawn_null, 1, "weft_spawn: null function")
 {
-	weft_spawn(NULL, NULL, NULL, 0);
+	weft_spawn(NULL, 0, NULL, NULL, 0);
 }
 
 DIES(defer_null, 1, "weft_defer: null function")
@@ -49,6 +62,65 @@ DIES(defer_null, 1, "weft_defer: null function")
 DIES(run_null, 0, "weft_run: null function")
 {
 	weft_run(NULL, 0, NULL);
+}
+
+/* ---- what weft_go cannot do ---- */
+
+#define NO_RUNTIME "no runtime is running; call it from weft_main or below " \
+	"weft_run"
+
+DIES(go_without_runtime, 0, "weft_go(nothing): " NO_RUNTIME)
+{
+	weft_go(nothing, NULL);
+}
+
+DIES(group_go_without_runtime, 0, "weft_group_go(succeed): " NO_RUNTIME)
+{
+	weft_group g = {0};
+
+	weft_group_go(&g, succeed);
+}
+
+DIES(group_try_go_without_runtime, 0, "weft_group_try_go(succeed): ")
+{
+	weft_group g = {0};
+
+	OK(!weft_group_try_go(&g, succeed));
+}
+
+/* A child has none, though its parent has one, and is to be told. */
+DIES(go_in_a_forked_child, 1, "weft_go(nothing): " NO_RUNTIME)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		weft_go(nothing, NULL);
+	while (waitpid(pid, &status, 0) != pid)
+		;
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT)
+		abort();
+}
+
+DIES(stack_out_of_range, 1,
+    "weft_go(nothing): a stack of 17 bytes is out of range")
+{
+	weft_go_opt(WEFT_OPT(.stack = 17), nothing, NULL);
+}
+
+/* Records are used up first: these are never given a stack. */
+DIES(out_of_records, 1, "weft_go(nothing): out of memory: no record, ")
+{
+	struct rlimit no_more = { 1 << 20, 1 << 20 };
+
+	if (t_valgrind() || SANITIZED)
+		t_skip("needs a limit of memory");
+	weft_go(nothing, NULL);
+	weft_yield();
+	setrlimit(RLIMIT_AS, &no_more);
+	weft_pin();			/* the only processor: none begins */
+	for (;;)
+		weft_go(nothing, NULL);
 }
 
 /* ---- not on a goroutine ---- */

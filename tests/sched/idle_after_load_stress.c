@@ -142,7 +142,7 @@ watch_blocked(void *moved)
 
 	do {
 		sched_yield();
-		weft_stats_read(&s);
+		weft_stats_read(&s, sizeof s);
 	} while (s.threads_idle + 2 < s.threads);
 	calm_down();
 	before = activity();

@@ -185,7 +185,7 @@ shrink(void *arg)
 	OK(weft_set_procs(1) > 0);
 	do {
 		sleep_for(0.1);
-		weft_stats_read(&s);
+		weft_stats_read(&s, sizeof s);
 	} while (s.threads > 1);
 	speak();
 	return arg;

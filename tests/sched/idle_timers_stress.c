@@ -141,7 +141,7 @@ make_all_threads(void)
 		weft_go(usleep, 20000);
 	do {
 		weft_sleep(100 * WEFT_MS);
-		weft_stats_read(&s);
+		weft_stats_read(&s, sizeof s);
 		/* the others, and those that are too many have left */
 	} while (s.threads_idle + 1 < s.threads || s.threads_idle < 2 ||
 	    s.threads_idle > s.procs);

@@ -32,7 +32,7 @@ run(void (*fn)(void *), void *arg)
 {
 	int64_t before = weft_goroutines();
 
-	OK(weft_spawn(NULL, fn, arg, 0) > 0);
+	OK(weft_spawn(NULL, 0, fn, arg, 0) > 0);
 	while (weft_goroutines() > before)
 		weft_yield();
 }
@@ -123,7 +123,7 @@ GTEST(each_has_its_own, 4)
 
 	weft_waitgroup_add(&wg, 1000);
 	for (int i = 0; i < 1000; i++)
-		OK(weft_go(keep_own, i, &wg) > 0);
+		OK(weft_try_go(keep_own, i, &wg) > 0);
 	weft_waitgroup_wait(&wg);
 	EQ(destroyed, 0);
 	while (weft_goroutines() > 1)
@@ -225,7 +225,7 @@ GTEST(records_that_travel, 4)
 	for (int round = 0; round < 10; round++) {
 		weft_waitgroup_add(&wg, n_each);
 		for (int i = 0; i < n_each; i++)
-			OK(weft_go(touch, &n, &wg) > 0);
+			OK(weft_try_go(touch, &n, &wg) > 0);
 		weft_waitgroup_wait(&wg);
 		while (weft_goroutines() > 1)
 			weft_yield();
@@ -405,7 +405,7 @@ GTEST(destroy_yields_and_moves, 4)
 
 	weft_waitgroup_add(&wg, 1000);
 	for (int i = 0; i < 1000; i++)
-		OK(weft_go(set_yields, &n, &wg) > 0);
+		OK(weft_try_go(set_yields, &n, &wg) > 0);
 	weft_waitgroup_wait(&wg);
 	while (weft_goroutines() > 1)
 		weft_yield();
@@ -455,7 +455,7 @@ GTEST(no_growth, 2)
 				weft_yield();
 			before = t_resident();
 		}
-		OK(weft_spawn(NULL, set_and_return, &n, 0) > 0);
+		OK(weft_spawn(NULL, 0, set_and_return, &n, 0) > 0);
 		if (i % 100 == 0)
 			while (weft_goroutines() > 1)
 				weft_yield();

@@ -65,7 +65,7 @@ run(void)
 		weft_go(receives);
 	}
 	weft_waitgroup_wait(&all);
-	weft_stats_read(&s);
+	weft_stats_read(&s, sizeof s);
 	fprintf(stderr, "# %d threads\n", s.threads);
 	OK(s.threads <= FEW);
 	weft_chan_close(shared);
@@ -87,7 +87,7 @@ TEST(few_threads_beside_others)
 
 	for (int i = 0; i < OTHERS; i++)
 		others[i] = compute();
-	EQ(weft_run_config(&c, as_main, 0, NULL), 0);
+	EQ(weft_run_config(&c, sizeof c, as_main, 0, NULL), 0);
 	for (int i = 0; i < OTHERS; i++) {
 		kill(others[i], SIGKILL);
 		waitpid(others[i], NULL, 0);

@@ -34,12 +34,12 @@ TEST(one_thread_for_two_processors)
 {
 	weft_config c = { .procs = 2, .max_threads = 1 };
 
-	EQ(weft_run_config(&c, turns_beside_a_loop, 0, NULL), 0);
+	EQ(weft_run_config(&c, sizeof c, turns_beside_a_loop, 0, NULL), 0);
 }
 
 TEST(two_threads_for_four_processors)
 {
 	weft_config c = { .procs = 4, .max_threads = 2 };
 
-	EQ(weft_run_config(&c, turns_beside_a_loop, 0, NULL), 0);
+	EQ(weft_run_config(&c, sizeof c, turns_beside_a_loop, 0, NULL), 0);
 }

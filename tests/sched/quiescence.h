@@ -85,7 +85,7 @@ settle(void)
 
 	do {
 		sched_yield();
-		weft_stats_read(&s);
+		weft_stats_read(&s, sizeof s);
 	} while (s.threads_idle < s.threads || s.threads > s.procs);
 	sleep_for(0.5);
 }

@@ -78,8 +78,7 @@ run_busy(void *arg)
 {
 	(void)arg;
 	EQ(weft_run(nothing, 0, NULL), -EBUSY);
-	EQ(weft_run_config(&(weft_config){ .procs = 1 }, nothing, 0, NULL),
-	    -EBUSY);
+	EQ(weft_run_with(nothing, 0, NULL, .procs = 1), -EBUSY);
 	return NULL;
 }
 
@@ -126,7 +125,7 @@ procs(int argc, char **argv)
 static int
 run_procs(int n)
 {
-	return weft_run_config(&(weft_config){ .procs = n }, procs, 0, NULL);
+	return weft_run_with(procs, 0, NULL, .procs = n);
 }
 
 TEST(procs_given)
@@ -176,8 +175,7 @@ TEST(procs_bad)
 static int
 run_stack(size_t bytes)
 {
-	return weft_run_config(&(weft_config){ .procs = 2, .stack = bytes },
-	    nothing, 0, NULL);
+	return weft_run_with(nothing, 0, NULL, .procs = 2, .stack = bytes);
 }
 
 TEST(stack_bad)
@@ -201,9 +199,9 @@ TEST(threads_bad)
 {
 	weft_config c = { .procs = 1, .max_threads = -1 };
 
-	EQ(weft_run_config(&c, nothing, 0, NULL), -EINVAL);
+	EQ(weft_run_config(&c, sizeof c, nothing, 0, NULL), -EINVAL);
 	c.max_threads = 1;
-	EQ(weft_run_config(&c, nothing, 0, NULL), 0);
+	EQ(weft_run_config(&c, sizeof c, nothing, 0, NULL), 0);
 	EQ(runs, 1);
 }
 
@@ -225,7 +223,7 @@ use_default(int argc, char **argv)
 
 	(void)argv;
 	weft_waitgroup_add(&wg, 1);
-	OK(weft_go(use_stack, (size_t)argc, &wg) > 0);
+	OK(weft_try_go(use_stack, (size_t)argc, &wg) > 0);
 	weft_waitgroup_wait(&wg);
 	return 0;
 }
@@ -234,7 +232,7 @@ TEST(stack_given)
 {
 	weft_config c = { .procs = 1, .stack = 1 << 20 };
 
-	EQ(weft_run_config(&c, use_default, 1000 * 1000, NULL), 0);
+	EQ(weft_run_config(&c, sizeof c, use_default, 1000 * 1000, NULL), 0);
 }
 
 /* ---- the environment ---- */
@@ -320,7 +318,7 @@ TEST(main_stack_is_big)
 {
 	weft_config c = { .procs = 1, .stack = 16384 };
 
-	EQ(weft_run_config(&c, big_frame, 0, NULL), 3);
+	EQ(weft_run_config(&c, sizeof c, big_frame, 0, NULL), 3);
 }
 
 /* ---- goroutines that are left ---- */
@@ -350,8 +348,8 @@ leave_some(int argc, char **argv)
 	(void)argc, (void)argv;
 	weft_waitgroup_add(&never, 1);
 	for (int i = 0; i < 10; i++)
-		OK(weft_go(wait_for_ever, &never) > 0);
-	OK(weft_go(spin_for_ever) > 0);
+		OK(weft_try_go(wait_for_ever, &never) > 0);
+	OK(weft_try_go(spin_for_ever) > 0);
 	while (!__atomic_load_n(&spinning, __ATOMIC_RELAXED))
 		weft_yield();
 	return 9;
@@ -361,7 +359,7 @@ TEST(does_not_wait)
 {
 	weft_config c = { .procs = 2 };
 
-	EQ(weft_run_config(&c, leave_some, 0, NULL), 9);
+	EQ(weft_run_config(&c, sizeof c, leave_some, 0, NULL), 9);
 	EQ(late, 0);
 	EQ(weft_run(nothing, 0, NULL), -EALREADY);
 }
@@ -378,7 +376,7 @@ leave_yielding(int argc, char **argv)
 {
 	(void)argv;
 	for (int i = 0; i < 10; i++)
-		OK(weft_go(yield_for_ever) > 0);
+		OK(weft_try_go(yield_for_ever) > 0);
 	for (int i = 0; i < 10; i++)
 		weft_yield();
 	return argc;
@@ -388,6 +386,6 @@ TEST(does_not_wait_for_runnable)
 {
 	weft_config c = { .procs = 2 };
 
-	EQ(weft_run_config(&c, leave_yielding, 9, NULL), 9);
+	EQ(weft_run_config(&c, sizeof c, leave_yielding, 9, NULL), 9);
 	EQ(weft_procs(), 0);
 }

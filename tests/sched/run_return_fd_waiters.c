@@ -118,7 +118,7 @@ leave(int procs)
 {
 	weft_config c = { .procs = procs };
 
-	EQ(weft_run_config(&c, main_that_leaves, 0, NULL), 12);
+	EQ(weft_run_config(&c, sizeof c, main_that_leaves, 0, NULL), 12);
 	use_plainly();
 	use_with_weft();
 }

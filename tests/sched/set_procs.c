@@ -62,7 +62,7 @@ GTEST(more_run_at_once, 1)
 	EQ(weft_set_procs(4), 1);
 	weft_waitgroup_add(&all, 4);
 	for (int i = 0; i < 4; i++)
-		OK(weft_go(meet, i, 4) > 0);
+		OK(weft_try_go(meet, i, 4) > 0);
 	weft_waitgroup_wait(&all);
 }
 
@@ -88,7 +88,7 @@ GTEST(one_means_one, 4)
 	EQ(weft_set_procs(1), 4);
 	weft_waitgroup_add(&all, n);
 	for (int i = 0; i < n; i++)
-		OK(weft_go(count_inside) > 0);
+		OK(weft_try_go(count_inside) > 0);
 	weft_waitgroup_wait(&all);
 	EQ(most, 1);
 }
@@ -124,8 +124,8 @@ GTEST(nothing_lost, 4)
 	weft_waitgroup_add(&gate, 1);
 	weft_waitgroup_add(&all, 2 * n);
 	for (int i = 0; i < n; i++) {
-		OK(weft_go(wait_then_work) > 0);
-		OK(weft_go(work_and_yield, 10) > 0);
+		OK(weft_try_go(wait_then_work) > 0);
+		OK(weft_try_go(work_and_yield, 10) > 0);
 		if (i % 100 == 0)
 			OK(weft_set_procs(1 + i / 100 % 6) > 0);
 	}
@@ -145,7 +145,7 @@ GTEST(queued_ones_move, 8)
 	for (int i = 0; i < 30; i++) {
 		weft_waitgroup_add(&all, 50);
 		for (int k = 0; k < 50; k++)
-			OK(weft_go(work_and_yield, 1) > 0);
+			OK(weft_try_go(work_and_yield, 1) > 0);
 		EQ(weft_set_procs(i % 2 ? 8 : 1), i % 2 ? 1 : 8);
 		weft_waitgroup_wait(&all);
 		EQ(work, 50 * (i + 1));
@@ -213,9 +213,9 @@ GTEST(all_at_once, 3)
 	for (uintptr_t i = 0; i < 3; i++)
 		EQ(pthread_create(&t[i], NULL, change_plainly, (void *)i), 0);
 	for (unsigned i = 0; i < 5; i++)
-		OK(weft_go(change_often, i + 3) > 0);
+		OK(weft_try_go(change_often, i + 3) > 0);
 	for (int i = 0; i < n; i++)
-		OK(weft_go(work_and_yield, 20) > 0);
+		OK(weft_try_go(work_and_yield, 20) > 0);
 	weft_waitgroup_wait(&all);
 	EQ(3 + balance, weft_procs());
 	EQ(work, 20L * n);

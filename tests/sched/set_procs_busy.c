@@ -130,7 +130,7 @@ returns(int procs, const char *env)
 
 	if (env)
 		putenv((char *)(uintptr_t)env);
-	EQ(weft_run_config(&c, leaves, 12, NULL), 12);
+	EQ(weft_run_config(&c, sizeof c, leaves, 12, NULL), 12);
 	/* Those that loop go on; it is over for all others. */
 	EQ(weft_procs(), 0);
 	for (end = t_now() + 0.05; t_now() < end;)

@@ -17,7 +17,7 @@ chain(int nr)
 {
 	links[nr]++;
 	if (__atomic_load_n(&go_on, __ATOMIC_RELAXED))
-		OK(weft_go(chain, nr) > 0);
+		OK(weft_try_go(chain, nr) > 0);
 	else
 		weft_waitgroup_done(&chains);
 }

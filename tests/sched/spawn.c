@@ -45,7 +45,7 @@ GTEST(every_size, 2)
 
 		memset(s.b, s.n, s.n);
 		weft_waitgroup_add(&all, 1);
-		OK(weft_spawn(NULL, look, &s, (size_t)size) > 0);
+		OK(weft_spawn(NULL, 0, look, &s, (size_t)size) > 0);
 		memset(&s, 255, sizeof s);
 	}
 	weft_waitgroup_wait(&all);
@@ -60,7 +60,7 @@ GTEST(source_unaligned, 1)
 	memset(s.b, 20, 20);
 	memcpy(buf + 1, &s, 21);
 	weft_waitgroup_add(&all, 1);
-	OK(weft_spawn(NULL, look, buf + 1, 21) > 0);
+	OK(weft_spawn(NULL, 0, look, buf + 1, 21) > 0);
 	memset(buf, 0, sizeof buf);
 	weft_waitgroup_wait(&all);
 }
@@ -85,8 +85,8 @@ gets_null(void *arg)
 GTEST(size_zero_passes_the_pointer, 1)
 {
 	weft_waitgroup_add(&all, 2);
-	OK(weft_spawn(NULL, set_target, &target, 0) > 0);
-	OK(weft_spawn(NULL, gets_null, NULL, 0) > 0);
+	OK(weft_spawn(NULL, 0, set_target, &target, 0) > 0);
+	OK(weft_spawn(NULL, 0, gets_null, NULL, 0) > 0);
 	weft_waitgroup_wait(&all);
 	EQ(target, 7);
 }
@@ -96,8 +96,8 @@ GTEST(too_big, 1)
 	static char big[WEFT_ARG_BYTES + 1];
 	int64_t before = weft_goroutines();
 
-	EQ(weft_spawn(NULL, look, big, sizeof big), -E2BIG);
-	EQ(weft_spawn(NULL, look, big, SIZE_MAX), -E2BIG);
+	EQ(weft_spawn(NULL, 0, look, big, sizeof big), -E2BIG);
+	EQ(weft_spawn(NULL, 0, look, big, SIZE_MAX), -E2BIG);
 	EQ(weft_goroutines(), before);
 }
 
@@ -119,10 +119,10 @@ GTEST(options, 1)
 	weft_opt opt = { .name = "spawned", .stack = 1 << 20 };
 
 	weft_waitgroup_add(&all, 1);
-	OK(weft_spawn(&opt, check_options, "x", 1) > 0);
+	OK(weft_spawn(&opt, sizeof opt, check_options, "x", 1) > 0);
 	weft_waitgroup_wait(&all);
 	opt.stack = 1;
-	EQ(weft_spawn(&opt, check_options, "x", 1), -EINVAL);
+	EQ(weft_spawn(&opt, sizeof opt, check_options, "x", 1), -EINVAL);
 }
 
 static void
@@ -137,7 +137,7 @@ GTEST(id_returned, 1)
 	int64_t seen = 0, *to = &seen, id;
 
 	weft_waitgroup_add(&all, 1);
-	id = weft_spawn(NULL, note_id, &to, sizeof to);
+	id = weft_spawn(NULL, 0, note_id, &to, sizeof to);
 	weft_waitgroup_wait(&all);
 	OK(id > 0);
 	EQ(id, seen);

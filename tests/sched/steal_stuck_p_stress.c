@@ -104,7 +104,7 @@ feed(void *arg)
 
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
 		if (fed - __atomic_load_n(&eaten, __ATOMIC_RELAXED) < ahead)
-			fed += weft_go(eat) > 0;
+			fed += weft_try_go(eat) > 0;
 		for (volatile int k = 0; k < 20000; k++)
 			;
 	}

@@ -28,7 +28,7 @@ GTEST(work_is_remembered, 2)
 {
 	for (long i = 0; i < t_scale(2000); i++) {
 		flag = 0;
-		OK(weft_go(raise_flag) > 0);
+		OK(weft_try_go(raise_flag) > 0);
 		OK(weft_set_procs(2 + (i & 1)) > 0);
 		while (!__atomic_load_n(&flag, __ATOMIC_ACQUIRE))
 			sched_yield();
@@ -68,7 +68,7 @@ TEST(threads_are_remembered)
 {
 	weft_config c = { .procs = 4, .max_threads = 4 };
 
-	EQ(weft_run_config(&c, shrink_and_grow, 0, NULL), 7);
+	EQ(weft_run_config(&c, sizeof c, shrink_and_grow, 0, NULL), 7);
 }
 
 static pthread_t resizer_thread;
@@ -161,7 +161,7 @@ TEST(end_before_their_turn)
 {
 	weft_config c = { .procs = 2 };
 
-	EQ(weft_run_config(&c, return_before_their_turn, 0, NULL), 7);
+	EQ(weft_run_config(&c, sizeof c, return_before_their_turn, 0, NULL), 7);
 	for (int i = 0; i < 3; i++)
 		pthread_join(queue[i], NULL);
 }

@@ -44,7 +44,7 @@ threads(void)
 {
 	weft_stats s;
 
-	weft_stats_read(&s);
+	weft_stats_read(&s, sizeof s);
 	return s.threads;
 }
 

@@ -88,7 +88,7 @@ TEST(stop_while_refused)
 	weft_config c = { .procs = 3 };
 
 	allowed = 2 + MONITOR;
-	EQ(weft_run_config(&c, stop_meanwhile, 0, NULL), 7);
+	EQ(weft_run_config(&c, sizeof c, stop_meanwhile, 0, NULL), 7);
 }
 
 static int
@@ -117,7 +117,7 @@ TEST(one_thread_does_it_all)
 	weft_config c = { .procs = 4 };
 
 	allowed = 1 + MONITOR;
-	EQ(weft_run_config(&c, many_until_refused, 0, NULL), 7);
+	EQ(weft_run_config(&c, sizeof c, many_until_refused, 0, NULL), 7);
 }
 
 /*
@@ -177,7 +177,7 @@ TEST(queued_while_a_thread_is_refused)
 	weft_config c = { .procs = 2 };
 
 	meanwhile = was_queued;
-	EQ(weft_run_config(&c, rely, 0, NULL), 7);
+	EQ(weft_run_config(&c, sizeof c, rely, 0, NULL), 7);
 	EQ(queued, 1);
 }
 
@@ -198,10 +198,10 @@ TEST(second_try_with_a_larger_stack)
 	weft_config c = { .procs = 1, .stack = (8 << 20) - (68 << 10) };
 
 	allowed = 0;
-	EQ(weft_run_config(&c, use_stack, 0, NULL), -EAGAIN);
+	EQ(weft_run_config(&c, sizeof c, use_stack, 0, NULL), -EAGAIN);
 	allowed = 1 << 30;
 	c.stack = 60 << 20;
-	EQ(weft_run_config(&c, use_stack, 0, NULL), 7);
+	EQ(weft_run_config(&c, sizeof c, use_stack, 0, NULL), 7);
 }
 
 static int

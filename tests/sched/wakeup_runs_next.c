@@ -61,11 +61,11 @@ prepare(void (*partner)(void))
 	c = weft_chan_make(sizeof(int), 0);
 	wait_here = weft_chan_make(0, 0);
 	weft_waitgroup_add(&ended, BYSTANDERS + 1);
-	OK(weft_go(partner) > 0);
+	OK(weft_try_go(partner) > 0);
 	for (int i = 0; i < 10; i++)
 		weft_yield();
 	for (int i = 0; i < BYSTANDERS; i++)
-		OK(weft_go(bystander, i) > 0);
+		OK(weft_try_go(bystander, i) > 0);
 	EQ(ran, 0);
 }
 
@@ -160,8 +160,8 @@ GTEST(talk_does_not_starve_others, 1)
 	bool stop = false;
 	int rounds = 0;
 
-	OK(weft_go(echo, in, out) > 0);
-	OK(weft_go(spinner, &stop) > 0);
+	OK(weft_try_go(echo, in, out) > 0);
+	OK(weft_try_go(spinner, &stop) > 0);
 	while (ran < 100) {
 		weft_send(in, rounds);
 		EQ(weft_recv(out, int), rounds + 1);

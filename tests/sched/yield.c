@@ -37,7 +37,7 @@ GTEST(first_come_first_served, 1)
 
 	weft_waitgroup_add(&all, PEERS);
 	for (int i = 0; i < PEERS; i++)
-		OK(weft_go(take_turns, i) > 0);
+		OK(weft_try_go(take_turns, i) > 0);
 	weft_waitgroup_wait(&all);
 	EQ(turns, PEERS * TURNS);
 	for (int i = 0; i < PEERS; i++)
@@ -63,8 +63,8 @@ alternate(int me)
 GTEST(two_alternate, 1)
 {
 	weft_waitgroup_add(&all, 2);
-	OK(weft_go(alternate, 0) > 0);
-	OK(weft_go(alternate, 1) > 0);
+	OK(weft_try_go(alternate, 0) > 0);
+	OK(weft_try_go(alternate, 1) > 0);
 	weft_waitgroup_wait(&all);
 	EQ(ping, 0);
 }
@@ -89,13 +89,13 @@ start_yielders(int n)
 {
 	weft_waitgroup_add(&all, n);
 	for (int i = 0; i < n; i++)
-		OK(weft_go(yield_until_done) > 0);
+		OK(weft_try_go(yield_until_done) > 0);
 }
 
 GTEST(a_spawned_one_gets_a_turn, 1)
 {
 	start_yielders(4);
-	OK(weft_go(set_done) > 0);
+	OK(weft_try_go(set_done) > 0);
 	weft_waitgroup_wait(&all);
 	OK(is_done());
 }
@@ -104,7 +104,7 @@ static void *
 spawn_set_done(void *arg)
 {
 	(void)arg;
-	OK(weft_go(set_done) > 0);
+	OK(weft_try_go(set_done) > 0);
 	return NULL;
 }
 
@@ -132,7 +132,7 @@ wait_then_set_done(void)
 GTEST(a_woken_one_gets_a_turn, 1)
 {
 	weft_waitgroup_add(&gate, 1);
-	OK(weft_go(wait_then_set_done) > 0);
+	OK(weft_try_go(wait_then_set_done) > 0);
 	weft_yield();
 	start_yielders(4);
 	weft_waitgroup_done(&gate);
@@ -147,13 +147,13 @@ chain(void)
 	if (is_done())
 		weft_waitgroup_done(&all);
 	else
-		OK(weft_go(chain) > 0);
+		OK(weft_try_go(chain) > 0);
 }
 
 GTEST(a_chain_of_spawns_starves_nobody, 1)
 {
 	weft_waitgroup_add(&all, 1);
-	OK(weft_go(chain) > 0);
+	OK(weft_try_go(chain) > 0);
 	for (int i = 0; i < 100; i++)
 		weft_yield();
 	set_done();
@@ -171,13 +171,13 @@ slow_chain(void)
 	if (is_done())
 		weft_waitgroup_done(&all);
 	else
-		OK(weft_go(slow_chain) > 0);
+		OK(weft_try_go(slow_chain) > 0);
 }
 
 GTEST(a_slow_chain_of_spawns_starves_nobody, 1)
 {
 	weft_waitgroup_add(&all, 1);
-	OK(weft_go(slow_chain) > 0);
+	OK(weft_try_go(slow_chain) > 0);
 	for (int i = 0; i < 30; i++)
 		weft_yield();
 	set_done();
@@ -213,7 +213,7 @@ GTEST(many_on_four, 4)
 
 	weft_waitgroup_add(&all, (int)n);
 	for (long i = 0; i < n; i++)
-		OK(weft_go(count_yields, each) > 0);
+		OK(weft_try_go(count_yields, each) > 0);
 	weft_waitgroup_wait(&all);
 	EQ(total, n * each);
 }

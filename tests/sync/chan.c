@@ -98,7 +98,7 @@ empty_receive(size_t cap)
 {
 	struct party p = { .c = weft_chan_make(sizeof(int), cap) };
 
-	OK(weft_go(receives, &p) > 0);
+	OK(weft_try_go(receives, &p) > 0);
 	until_up(&p.started);
 	let_others_run();
 	OK(!is_up(&p.ended));
@@ -118,7 +118,7 @@ full_send(size_t cap)
 
 	for (int i = 0; i < (int)cap; i++)
 		put(p.c, i);
-	OK(weft_go(sends, &p) > 0);
+	OK(weft_try_go(sends, &p) > 0);
 	until_up(&p.started);
 	let_others_run();
 	OK(!is_up(&p.ended));
@@ -190,10 +190,10 @@ GTEST(try_does_not_wait, 1)
 {
 	weft_stats before, after;
 
-	weft_stats_read(&before);
+	weft_stats_read(&before, sizeof before);
 	for (size_t cap = 0; cap < CAPS; cap = next_cap(cap))
 		filled_and_drained(cap);
-	weft_stats_read(&after);
+	weft_stats_read(&after, sizeof after);
 	EQ(after.parks, before.parks);
 }
 
@@ -218,7 +218,7 @@ GTEST(try_finds_who_waits, 1)
 		struct party q = { .c = p.c, .value = 6 };
 		int v = 5;
 
-		OK(weft_go(receives, &p) > 0);
+		OK(weft_try_go(receives, &p) > 0);
 		until_up(&p.started);
 		EQ(weft_chan_try_send(p.c, &v), 1);
 		EQ(weft_chan_len(p.c), 0);
@@ -227,7 +227,7 @@ GTEST(try_finds_who_waits, 1)
 
 		for (size_t i = 0; i < cap; i++)
 			put(q.c, 0);
-		OK(weft_go(sends, &q) > 0);
+		OK(weft_try_go(sends, &q) > 0);
 		until_up(&q.started);
 		for (size_t i = 0; i < cap; i++)
 			EQ(weft_chan_try_recv(q.c, NULL), 1);
@@ -253,7 +253,7 @@ hundred(size_t cap)
 {
 	weft_chan *c = weft_chan_make(sizeof(int), cap);
 
-	OK(weft_go(send_hundred, c) > 0);
+	OK(weft_try_go(send_hundred, c) > 0);
 	for (int i = 0; i < 100; i++)
 		EQ(get(c), i);
 	EQ(weft_chan_len(c), 0);
@@ -278,7 +278,7 @@ parks(void)
 {
 	weft_stats s;
 
-	weft_stats_read(&s);
+	weft_stats_read(&s, sizeof s);
 	return s.parks;
 }
 
@@ -287,7 +287,7 @@ start_and_wait(void (*fn)(struct party *), struct party *p)
 {
 	uint64_t before = parks();
 
-	OK(weft_go(fn, p) > 0);
+	OK(weft_try_go(fn, p) > 0);
 	until_up(&p->started);
 	while (parks() == before)
 		weft_yield();
@@ -395,8 +395,8 @@ crowd(size_t cap)
 	weft_waitgroup_add(&w->sent, SIDES);
 	weft_waitgroup_add(&w->received, SIDES);
 	for (int i = 0; i < SIDES; i++) {
-		OK(weft_go(produce, w, i * EACH) > 0);
-		OK(weft_go(consume, w) > 0);
+		OK(weft_try_go(produce, w, i * EACH) > 0);
+		OK(weft_try_go(consume, w) > 0);
 	}
 	weft_waitgroup_wait(&w->sent);
 	weft_chan_close(w->c);

@@ -120,7 +120,7 @@ hall(size_t cap, int forms, int n)
 
 	weft_waitgroup_add(&h.ended, n);
 	for (int i = 0; i < n; i++)
-		OK(weft_go(waits, &h, i % forms) > 0);
+		OK(weft_try_go(waits, &h, i % forms) > 0);
 	while (__atomic_load_n(&h.started, __ATOMIC_RELAXED) < n)
 		weft_yield();
 	h.note = 42;
@@ -187,7 +187,7 @@ ending(size_t cap, int receivers, int n)
 
 	weft_waitgroup_add(&e.ended, receivers);
 	for (int i = 0; i < receivers; i++)
-		OK(weft_go(sum_up, &e) > 0);
+		OK(weft_try_go(sum_up, &e) > 0);
 	for (int64_t i = 1; i <= n; i++)
 		weft_chan_send(e.c, &i);
 	e.note = 1;
@@ -257,7 +257,7 @@ look_at_closing(int form)
 
 		weft_chan_send(r.c, &v);
 		weft_waitgroup_add(&r.ended, 1);
-		OK(weft_go(look, &r) > 0);
+		OK(weft_try_go(look, &r) > 0);
 		weft_chan_close(r.c);
 		got = weft_chan_recv(r.c, &w);
 		weft_waitgroup_wait(&r.ended);
@@ -287,7 +287,7 @@ GTEST(closed_is_closed_for_all, 2)
 		bool closed = false;
 		int r = -EAGAIN;
 
-		OK(weft_go(shut, c, &closed) > 0);
+		OK(weft_try_go(shut, c, &closed) > 0);
 		while (!__atomic_load_n(&closed, __ATOMIC_ACQUIRE)) {
 			r = weft_chan_try_recv(c, NULL);
 			OK(r == 0 || r == -EAGAIN);

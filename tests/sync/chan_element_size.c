@@ -141,11 +141,11 @@ stream(size_t size, size_t cap)
 	weft_waitgroup_add(&s.ended, 2);
 	/* one comes first and waits; the next time the other one */
 	if ((size + cap) % 2) {
-		OK(weft_go(send_all, &s) > 0);
-		OK(weft_go(recv_all, &s) > 0);
+		OK(weft_try_go(send_all, &s) > 0);
+		OK(weft_try_go(recv_all, &s) > 0);
 	} else {
-		OK(weft_go(recv_all, &s) > 0);
-		OK(weft_go(send_all, &s) > 0);
+		OK(weft_try_go(recv_all, &s) > 0);
+		OK(weft_try_go(send_all, &s) > 0);
 	}
 	weft_waitgroup_wait(&s.ended);
 	weft_chan_release(s.c);
@@ -212,7 +212,7 @@ nulls(size_t size, size_t cap)
 	weft_chan *c = weft_chan_make(size, cap);
 	struct place p = place_make(size);
 
-	OK(weft_go(send_null, c, 20) > 0);
+	OK(weft_try_go(send_null, c, 20) > 0);
 	for (int i = 0; i < 20; i++) {
 		memset(p.at, 0xcc, size);
 		if (i % 3 == 0) {
@@ -254,7 +254,7 @@ GTEST(no_size, 2)
 		weft_chan *c = weft_chan_make(0, cap);
 		long n = 0, sent = t_scale(10000);
 
-		OK(weft_go(count_through, c, sent) > 0);
+		OK(weft_try_go(count_through, c, sent) > 0);
 		while (weft_chan_recv(c, NULL))
 			n++;
 		EQ(n, sent);

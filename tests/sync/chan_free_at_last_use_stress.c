@@ -177,7 +177,7 @@ taken(enum giver giver, enum taker taker, size_t cap, int64_t value,
 		*j = (struct job){ c, giver, value };
 		EQ(pthread_create(&t, NULL, give_plainly, j), 0);
 	} else {
-		OK(weft_go(give, c, giver, value) > 0);
+		OK(weft_try_go(give, c, giver, value) > 0);
 	}
 	if (value % 3)
 		weft_yield();
@@ -265,7 +265,7 @@ goroutines_free(enum giver giver)
 			if (!can_meet(giver, taker, cap))
 				cap = 1;
 			c = weft_chan_make(sizeof(int64_t), cap);
-			OK(weft_go(take_and_free, c, taker,
+			OK(weft_try_go(take_and_free, c, taker,
 			    giver == CLOSES ? 0 : (int64_t)i, ended) > 0);
 			if (i % 3)
 				weft_yield();
@@ -314,7 +314,7 @@ givers_free(enum giver giver)
 				weft_chan_release(c);
 				continue;
 			}
-			OK(weft_go(take_only, c, taker, (int64_t)i, ended) > 0);
+			weft_go(take_only, c, taker, (int64_t)i, ended);
 			if (i % 3)
 				weft_yield();
 			give(c, giver, i);

@@ -27,7 +27,7 @@ closed(size_t cap, int filled)
 static void
 start(void (*fn)(void))
 {
-	OK(weft_go(fn) > 0);
+	OK(weft_try_go(fn) > 0);
 	for (int i = 0; i < 20; i++)
 		weft_yield();
 }

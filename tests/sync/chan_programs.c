@@ -56,12 +56,12 @@ chain_sieve(size_t cap)
 
 	for (int i = 0; i <= PRIMES; i++)
 		c[i] = weft_chan_make(sizeof(int), cap);
-	OK(weft_go(count_up, c[0], stop) > 0);
+	OK(weft_try_go(count_up, c[0], stop) > 0);
 	for (int i = 0; i < PRIMES; i++) {
 		int prime = weft_recv(c[i], int);
 
 		EQ(prime, primes[i]);
-		OK(weft_go(filter, c[i], c[i + 1], stop, prime) > 0);
+		OK(weft_try_go(filter, c[i], c[i + 1], stop, prime) > 0);
 	}
 	weft_chan_close(stop);
 	while (weft_goroutines() > 1)
@@ -120,7 +120,7 @@ multiples_sieve(size_t cap)
 			continue;
 		EQ(n, primes[h.n]);
 		h.from[h.n] = weft_chan_make(sizeof(int), cap);
-		OK(weft_go(multiples, h.from[h.n], stop, n) > 0);
+		OK(weft_try_go(multiples, h.from[h.n], stop, n) > 0);
 		h.head[h.n] = weft_recv(h.from[h.n], int);
 		h.n++;
 	}
@@ -154,7 +154,7 @@ daisy_chain(int n)
 	for (int i = 0; i <= n; i++)
 		c[i] = weft_chan_make(sizeof(int), 0);
 	for (int i = 0; i < n; i++)
-		OK(weft_go(add_one, c[i], c[i + 1]) > 0);
+		OK(weft_try_go(add_one, c[i], c[i + 1]) > 0);
 	weft_send(c[n], 1);
 	EQ(weft_recv(c[0], int), 1 + n);
 	while (weft_goroutines() > 1)
@@ -194,7 +194,7 @@ ring(size_t cap, int laps)
 	for (int i = 0; i < N; i++)
 		c[i] = weft_chan_make(sizeof(int), cap);
 	for (int i = 0; i < N; i++)
-		OK(weft_go(pass_on, c[i], c[(i + 1) % N], end) > 0);
+		OK(weft_try_go(pass_on, c[i], c[(i + 1) % N], end) > 0);
 	weft_send(c[0], N * laps + 17);
 	EQ(weft_recv(end, int), 1);
 	for (int i = 0; i < N; i++)
@@ -240,7 +240,7 @@ tree(int depth)
 	weft_chan *c = weft_chan_make(sizeof(int64_t), 0);
 	int64_t n = INT64_C(1) << depth;
 
-	OK(weft_go(tree_sum, c, depth, INT64_C(0)) > 0);
+	OK(weft_try_go(tree_sum, c, depth, INT64_C(0)) > 0);
 	EQ(weft_recv(c, int64_t), n * (n - 1) / 2);
 	while (weft_goroutines() > 1)
 		weft_yield();
@@ -274,8 +274,8 @@ GTEST(two_walks_in_step, 2)
 	weft_chan *b = weft_chan_make(sizeof(int), 3);
 	int n = (int)t_scale(10000);
 
-	OK(weft_go(walker, a, 0, n) > 0);
-	OK(weft_go(walker, b, 0, n) > 0);
+	OK(weft_try_go(walker, a, 0, n) > 0);
+	OK(weft_try_go(walker, b, 0, n) > 0);
 	for (int i = 0; i < n; i++) {
 		EQ(weft_recv(a, int), i);
 		EQ(weft_recv(b, int), i);
@@ -313,7 +313,7 @@ GTEST(smooth_numbers, 2)
 	for (int i = 0; i < 3; i++) {
 		in[i] = weft_chan_make(sizeof(int64_t), N);
 		out[i] = weft_chan_make(sizeof(int64_t), 0);
-		OK(weft_go(times, in[i], out[i], factor[i]) > 0);
+		OK(weft_try_go(times, in[i], out[i], factor[i]) > 0);
 		head[i] = 0;
 	}
 	for (int k = 0; k < N; k++) {
@@ -352,7 +352,7 @@ meet_all(int step)
 
 	for (int i = 0; i < N; i++) {
 		p[i] = (struct party){ weft_chan_make(4, 0), i, false };
-		OK(weft_go(arrive, &p[i]) > 0);
+		OK(weft_try_go(arrive, &p[i]) > 0);
 	}
 	for (int i = 0, at = step / 2; i < N; i++, at = (at + step) % N) {
 		OK(!__atomic_load_n(&p[at].sent, __ATOMIC_ACQUIRE));
@@ -394,7 +394,7 @@ one_after_another(void)
 	for (int i = 0; i <= 100; i++)
 		c[i] = weft_chan_make(sizeof(int), i % 2);
 	for (int i = 99; i >= 0; i--)
-		OK(weft_go(link_up, c[i], c[i + 1], i, &turn) > 0);
+		OK(weft_try_go(link_up, c[i], c[i + 1], i, &turn) > 0);
 	weft_send(c[0], 0);
 	EQ(weft_recv(c[100], int), 100);
 	EQ(turn, 100);
@@ -445,7 +445,7 @@ GTEST(slots, 4)
 
 		weft_waitgroup_add(&l.ended, 20);
 		for (int i = 0; i < 20; i++)
-			OK(weft_go(critical, &l, each) > 0);
+			OK(weft_try_go(critical, &l, each) > 0);
 		weft_waitgroup_wait(&l.ended);
 		EQ(l.inside, 0);
 		EQ(l.plain, cap == 1 ? 20 * each : 0);
@@ -495,8 +495,8 @@ pool(size_t in, size_t out)
 	int v;
 
 	for (int i = 0; i < 23; i++)
-		OK(weft_go(worker, &p) > 0);
-	OK(weft_go(feed, &p, (int)n) > 0);
+		OK(weft_try_go(worker, &p) > 0);
+	OK(weft_try_go(feed, &p, (int)n) > 0);
 	while (weft_recv_ok(p.out, &v)) {
 		sum += v;
 		count++;

@@ -53,7 +53,7 @@ ask(weft_chan *reply, weft_chan *done, int64_t nr, enum how how)
 	*r = (struct request){
 		weft_chan_retain(reply), weft_chan_retain(done), nr, how
 	};
-	OK(weft_go(respond, r) > 0);
+	OK(weft_try_go(respond, r) > 0);
 	return r;
 }
 
@@ -103,7 +103,7 @@ conversation(int askers)
 
 	weft_waitgroup_add(&ended, askers);
 	for (int i = 0; i < askers; i++)
-		OK(weft_go(asker, i * (int64_t)each, each, &ended) > 0);
+		OK(weft_try_go(asker, i * (int64_t)each, each, &ended) > 0);
 	weft_waitgroup_wait(&ended);
 	/* nobody is left behind, whoever was cancelled */
 	while (weft_goroutines() > 1)

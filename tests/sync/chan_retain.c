@@ -145,7 +145,7 @@ GTEST(memory_comes_back_from_afar, 2)
 	int64_t before = 0;
 	long n = t_scale(200000);
 
-	OK(weft_go(many_then_none, 10) > 0);
+	OK(weft_try_go(many_then_none, 10) > 0);
 	for (long i = 0; i < n; i++) {
 		weft_chan *made = weft_chan_make(64, 16);
 
@@ -204,7 +204,7 @@ GTEST(many_owners, 4)
 
 		weft_waitgroup_add(&ended, 8);
 		for (int k = 0; k < 8; k++)
-			OK(weft_go(part_owner, weft_chan_retain(c), 20L,
+			OK(weft_try_go(part_owner, weft_chan_retain(c), 20L,
 			    &ended) > 0);
 		EQ(pthread_create(&t, NULL, part_owner_plainly,
 		    weft_chan_retain(c)), 0);
@@ -235,7 +235,7 @@ GTEST(others_may_release_while_one_waits, 1)
 
 	weft_waitgroup_add(&ended, 1);
 	weft_chan_retain(c);
-	OK(weft_go(receives_owned, weft_chan_retain(c), &ended) > 0);
+	OK(weft_try_go(receives_owned, weft_chan_retain(c), &ended) > 0);
 	for (int i = 0; i < 10; i++)
 		weft_yield();
 	weft_chan_release(c);

@@ -45,7 +45,7 @@ parks(void)
 {
 	weft_stats s;
 
-	weft_stats_read(&s);
+	weft_stats_read(&s, sizeof s);
 	return s.parks;
 }
 
@@ -63,9 +63,9 @@ make_state(const struct state *s)
 	if (s->closed)
 		weft_chan_close(c);
 	if (s->receiver)
-		OK(weft_go(get_one, c) > 0);
+		OK(weft_try_go(get_one, c) > 0);
 	if (s->sender)
-		OK(weft_go(put_one, c) > 0);
+		OK(weft_try_go(put_one, c) > 0);
 	/* Nobody else is awake: so it is that one who waits now. */
 	while ((s->receiver || s->sender) && parks() == before)
 		weft_yield();
@@ -208,7 +208,7 @@ field(const struct state *s, enum form form, bool recv)
 	before = parks();
 	a->form = form;
 	a->recv = recv;
-	OK(weft_go(attempt, a) > 0);
+	OK(weft_try_go(attempt, a) > 0);
 	/* It ends or it waits, however long it takes to get there. */
 	do
 		weft_yield();

@@ -50,7 +50,7 @@ actor_start(struct actor *a)
 	if (a->thread)
 		EQ(pthread_create(&a->id, NULL, act_plainly, a), 0);
 	else
-		OK(weft_go(act, a) > 0);
+		OK(weft_try_go(act, a) > 0);
 }
 
 static void

@@ -120,19 +120,19 @@ never_alone(size_t cap, bool receive, enum how how)
 	weft_stats s;
 	uint64_t before;
 
-	weft_stats_read(&s);
+	weft_stats_read(&s, sizeof s);
 	before = s.parks;
 	for (size_t i = 0; receive && i < cap; i++)
 		weft_chan_send(w.c, NULL);
 	for (int i = 0; i < CROWD; i++)
-		OK(weft_go(receive ? one_send : one_recv, &w) > 0);
+		OK(weft_try_go(receive ? one_send : one_recv, &w) > 0);
 	do {
 		weft_yield();
-		weft_stats_read(&s);
+		weft_stats_read(&s, sizeof s);
 	} while (s.parks < before + CROWD);
 	weft_waitgroup_add(&w.ended, 2);
-	OK(weft_go(plain, &w) > 0);
-	OK(weft_go(looker, &w) > 0);
+	OK(weft_try_go(plain, &w) > 0);
+	OK(weft_try_go(looker, &w) > 0);
 	weft_waitgroup_wait(&w.ended);
 	EQ(w.failed, 0);
 	while (weft_goroutines() > 1) {
@@ -196,7 +196,7 @@ GTEST(done_is_seen, 2)
 
 		if (n.what == 2)
 			weft_chan_send(n.c, NULL);
-		OK(weft_go(do_it, &n) > 0);
+		OK(weft_try_go(do_it, &n) > 0);
 		while (!__atomic_load_n(&n.done, __ATOMIC_ACQUIRE))
 			weft_yield();
 		OK(n.what == 2 ? gives(n.c, how) : takes(n.c, how));
@@ -254,8 +254,8 @@ someone_sees(int what, enum how how)
 				weft_chan_send(p->mine[k][i], NULL);
 		}
 	weft_waitgroup_add(&p->ended, 2);
-	OK(weft_go(act_and_look, p, 0) > 0);
-	OK(weft_go(act_and_look, p, 1) > 0);
+	OK(weft_try_go(act_and_look, p, 0) > 0);
+	OK(weft_try_go(act_and_look, p, 1) > 0);
 	weft_waitgroup_wait(&p->ended);
 	for (int i = 0; i < BATCH; i++) {
 		OK(p->saw[0][i] || p->saw[1][i]);
@@ -312,8 +312,8 @@ always_something(enum how how)
 		weft_chan_send(p->mine[0][i], NULL);
 	}
 	weft_waitgroup_add(&p->ended, 2);
-	OK(weft_go(drain_or_look, p, 0) > 0);
-	OK(weft_go(drain_or_look, p, 1) > 0);
+	OK(weft_try_go(drain_or_look, p, 0) > 0);
+	OK(weft_try_go(drain_or_look, p, 1) > 0);
 	weft_waitgroup_wait(&p->ended);
 	for (int i = 0; i < BATCH; i++) {
 		OK(p->saw[1][i]);

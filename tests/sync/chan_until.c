@@ -156,7 +156,7 @@ GTEST(many_at_once, 4)
 
 	weft_waitgroup_add(&ended, n);
 	for (int i = 0; i < n; i++)
-		OK(weft_go(sleeper, c, (i * 7919L % n) * 10 * WEFT_US,
+		OK(weft_try_go(sleeper, c, (i * 7919L % n) * 10 * WEFT_US,
 		    &ended) > 0);
 	weft_waitgroup_wait(&ended);
 	weft_chan_release(c);
@@ -197,7 +197,7 @@ until_up(bool *flag)
 static void
 start(void (*fn)(struct party *), struct party *p)
 {
-	OK(weft_go(fn, p) > 0);
+	OK(weft_try_go(fn, p) > 0);
 	until_up(&p->started);
 	for (int i = 0; i < 30; i++)
 		weft_yield();
@@ -277,7 +277,7 @@ leave_queue(void (*fn)(struct party *), bool sender)
 		p[i].value = i;
 		/* first, last and some in the middle */
 		p[i].when = i % 4 ? WEFT_NEVER : weft_deadline(2 * WEFT_MS);
-		OK(weft_go(fn, &p[i]) > 0);
+		OK(weft_try_go(fn, &p[i]) > 0);
 		until_up(&p[i].started);
 	}
 	for (int i = 0; i < QUEUE; i += 4) {

@@ -182,8 +182,8 @@ race(size_t cap, int threads, double seconds)
 	weft_waitgroup_add(&r.senders, SIDES + threads);
 	weft_waitgroup_add(&r.receivers, SIDES + threads);
 	for (uint32_t i = 0; i < SIDES; i++) {
-		OK(weft_go(receiver, &r, 2 * i) > 0);
-		OK(weft_go(sender, &r, 2 * i + 1) > 0);
+		OK(weft_try_go(receiver, &r, 2 * i) > 0);
+		OK(weft_try_go(sender, &r, 2 * i + 1) > 0);
 	}
 	for (int i = 0; i < threads; i++) {
 		EQ(pthread_create(&t[2 * i], NULL, send_plainly, &r), 0);
@@ -264,7 +264,7 @@ duels(size_t cap)
 		int sent;
 
 		weft_waitgroup_add(&d.ended, 1);
-		OK(weft_go(wait_for_it, &d) > 0);
+		OK(weft_try_go(wait_for_it, &d) > 0);
 		weft_yield();
 		while (weft_now() < late)
 			weft_yield();

@@ -60,7 +60,7 @@ signal_wakes_one(void)
 	weft_cond_signal(&g.c);		/* to nobody: not kept */
 	weft_waitgroup_add(&g.wg, WAITERS);
 	for (int i = 0; i < WAITERS - THREADS; i++)
-		OK(weft_go(wait_once, &g, 0) > 0);
+		OK(weft_try_go(wait_once, &g, 0) > 0);
 	for (int i = 0; i < THREADS; i++)
 		EQ(pthread_create(&t[i], NULL, wait_plainly, &g), 0);
 	weft_mutex_lock(&g.m);
@@ -93,7 +93,7 @@ in_order(void)
 	weft_waitgroup_add(&g.wg, WAITERS);
 	weft_mutex_lock(&g.m);
 	for (int i = 0; i < WAITERS; i++) {
-		OK(weft_go(wait_once, &g, i) > 0);
+		OK(weft_try_go(wait_once, &g, i) > 0);
 		await(&g, &g.waiting, i + 1);
 	}
 	for (int i = 0; i < WAITERS; i++) {
@@ -130,7 +130,7 @@ generations(void)
 	weft_waitgroup_add(&g.wg, N);
 	weft_mutex_lock(&g.m);
 	for (int i = 0; i < N; i++) {
-		OK(weft_go(again_and_again, &g, i) > 0);
+		OK(weft_try_go(again_and_again, &g, i) > 0);
 		await(&g, &g.waiting, i + 1);
 	}
 	for (int i = 0; i < 50 * N; i++) {
@@ -176,7 +176,7 @@ broadcast_wakes_all(void)
 
 	weft_waitgroup_add(&g.wg, WAITERS);
 	for (int i = 0; i < WAITERS - THREADS; i++)
-		OK(weft_go(rounds, &g, 50) > 0);
+		OK(weft_try_go(rounds, &g, 50) > 0);
 	for (int i = 0; i < THREADS; i++)
 		EQ(pthread_create(&t[i], NULL, rounds_plainly, &g), 0);
 	weft_mutex_lock(&g.m);
@@ -243,12 +243,12 @@ no_signal_is_stolen(void)
 		struct gate g = {0};
 		int x;
 
-		OK(weft_go(stolen_not, &g, waiting, woken) > 0);
+		OK(weft_try_go(stolen_not, &g, waiting, woken) > 0);
 		weft_recv(waiting, int);
 		weft_mutex_lock(&g.m);	/* so it waits */
 		weft_mutex_unlock(&g.m);
 		weft_waitgroup_add(&g.wg, 1);
-		OK(weft_go(broadcast_when_open, &g) > 0);
+		OK(weft_try_go(broadcast_when_open, &g) > 0);
 		weft_cond_signal(&g.c);
 		EQ(weft_chan_recv_until(woken, &x, weft_deadline(10 * WEFT_SECOND)),
 		    1);
@@ -331,8 +331,8 @@ bounded_queue(void)
 
 	weft_waitgroup_add(&q.wg, 10);
 	for (int i = 0; i < 4; i++) {
-		OK(weft_go(produce, &q) > 0);
-		OK(weft_go(consume, &q) > 0);
+		OK(weft_try_go(produce, &q) > 0);
+		OK(weft_try_go(consume, &q) > 0);
 	}
 	EQ(pthread_create(&t[0], NULL, produce_plainly, &q), 0);
 	EQ(pthread_create(&t[1], NULL, consume_plainly, &q), 0);
@@ -407,8 +407,8 @@ late_ones_take_no_signal(void)
 		OK(!weft_cond_wait_until(&g.c, &g.m,
 		    weft_deadline(10 * WEFT_US)));
 	weft_waitgroup_add(&g.wg, 2);
-	OK(weft_go(wait_long, &g, weft_deadline(50 * WEFT_SECOND)) > 0);
-	OK(weft_go(wait_long, &g, 0) > 0);
+	OK(weft_try_go(wait_long, &g, weft_deadline(50 * WEFT_SECOND)) > 0);
+	OK(weft_try_go(wait_long, &g, 0) > 0);
 	await(&g, &g.waiting, 2);
 	weft_cond_signal(&g.c);
 	await(&g, &g.awake, 1);
@@ -477,7 +477,7 @@ waits_in_vain_let_others_lock(void)
 
 	weft_context_cancel(ctx, 0);
 	weft_mutex_lock(&g.m);
-	OK(weft_go(open_gate, &g) > 0);
+	OK(weft_try_go(open_gate, &g) > 0);
 	for (int i = 0; !g.open; i++)
 		OK(!(i % 2 ? weft_cond_wait_until(&g.c, &g.m, -1) :
 		    weft_cond_wait_context(&g.c, &g.m, ctx)));
@@ -507,10 +507,10 @@ cancelled_ones_take_no_signal(void)
 	weft_waitgroup_add(&g.wg, 5);
 	weft_mutex_lock(&g.m);
 	for (int i = 0; i < 3; i++)
-		OK(weft_go(wait_cancelled, &g, ctx, false) > 0);
+		OK(weft_try_go(wait_cancelled, &g, ctx, false) > 0);
 	await(&g, &g.waiting, 3);
 	for (int i = 0; i < 2; i++)
-		OK(weft_go(wait_cancelled, &g, NULL, true) > 0);
+		OK(weft_try_go(wait_cancelled, &g, NULL, true) > 0);
 	await(&g, &g.waiting, 5);
 	weft_context_cancel(ctx, 0);
 	weft_cond_signal(&g.c);

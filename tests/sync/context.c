@@ -46,7 +46,7 @@ on_goroutine(void (*fn)(void))
 {
 	int64_t before = weft_goroutines();
 
-	OK(weft_go(fn) > 0);
+	OK(weft_try_go(fn) > 0);
 	while (weft_goroutines() > before)
 		weft_yield();
 }
@@ -350,8 +350,8 @@ GTEST(wakes_all_below, 2)
 	pthread_create(&t, NULL, wait_done_plainly, below);
 	weft_waitgroup_add(&wg, 2 * N);
 	for (int i = 0; i < N; i++) {
-		OK(weft_go(wait_done, top, &wg) > 0);
-		OK(weft_go(wait_done, below, &wg) > 0);
+		OK(weft_try_go(wait_done, top, &wg) > 0);
+		OK(weft_try_go(wait_done, below, &wg) > 0);
 	}
 	for (int i = 0; i < 100; i++)
 		weft_yield();
@@ -376,7 +376,7 @@ GTEST(one_case_of_several, 2)
 	weft_send(a, 42);
 	EQ(weft_select(cases, 4), 0);
 	EQ(x, 42);
-	OK(weft_go(weft_context_cancel, ctx, 0) > 0);
+	OK(weft_try_go(weft_context_cancel, ctx, 0) > 0);
 	EQ(weft_select(cases, 4), 2);
 	OK(!cases[2].ok);
 	EQ(weft_select_ordered(cases, 4), 2);

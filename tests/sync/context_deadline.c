@@ -192,7 +192,7 @@ GTEST(released_as_it_fires, 4)
 
 	for (long i = 0; i < n; i++) {
 		weft_waitgroup_add(&wg, 1);
-		OK(weft_go(short_lived, (int)(i % 997), &wg) > 0);
+		OK(weft_try_go(short_lived, (int)(i % 997), &wg) > 0);
 		if (i % 256 == 255)
 			weft_waitgroup_wait(&wg);
 	}

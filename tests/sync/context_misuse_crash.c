@@ -69,11 +69,13 @@ DIES(released_while_waited_for, 1, "channel: released for the last time")
 	weft_context_release(ctx);
 }
 
-DIES(group_without_a_function, 1, "group: null function")
+DIES(group_without_a_function, 1,
+    "weft_group_go(fn): null function (at " __FILE__ ":")
 {
+	int (*fn)(void *) = NULL;
 	weft_group g = {0};
 
-	weft_group_go(&g, NULL, NULL);
+	weft_group_go(&g, fn, NULL);
 }
 
 DIES(group_with_a_strange_limit, 1, "group: limit of -1")
@@ -95,7 +97,7 @@ forever(void *arg)
 
 static void wait_too(void) { weft_group_wait(&g); }
 
-DIES(two_wait_for_a_group, 2, "group: two wait for it at the same time")
+DIES(two_wait_for_a_group, 2, "group: two waits at the same time")
 {
 	weft_group_go(&g, forever, NULL);
 	weft_go(wait_too);

@@ -60,7 +60,7 @@ all_hear(void)
 		weft_waitgroup_add(&n.started, GOROUTINES + 4 * THREADS);
 		weft_waitgroup_add(&n.ended, GOROUTINES + 4 * THREADS);
 		for (int i = 0; i < GOROUTINES; i++)
-			OK(weft_go(hear, &n, i) > 0);
+			OK(weft_try_go(hear, &n, i) > 0);
 		for (int i = 0; i < THREADS; i++)
 			EQ(pthread_create(&t[i], NULL, hear_plainly, &n), 0);
 		if (r % 2)
@@ -100,7 +100,7 @@ GTEST(known_means_no_waiting, 1)
 	weft_event e = {0};
 	weft_stats before, after;
 
-	weft_stats_read(&before);
+	weft_stats_read(&before, sizeof before);
 	weft_event_set(&e);
 	weft_event_set(&e);
 	weft_event_wait(&e);
@@ -109,7 +109,7 @@ GTEST(known_means_no_waiting, 1)
 	OK(weft_event_wait_context(&e, NULL));
 	weft_context_cancel(ctx, 0);
 	OK(weft_event_wait_context(&e, ctx));
-	weft_stats_read(&after);
+	weft_stats_read(&after, sizeof after);
 	EQ(after.parks, before.parks);
 	weft_context_release(ctx);
 }
@@ -146,10 +146,10 @@ zero_is_no_limit(void)
 {
 	weft_event e = {0};
 
-	OK(weft_go(set_late, &e) > 0);
+	OK(weft_try_go(set_late, &e) > 0);
 	OK(weft_event_wait_until(&e, 0));
 	weft_event_reset(&e);
-	OK(weft_go(set_late, &e) > 0);
+	OK(weft_try_go(set_late, &e) > 0);
 	OK(weft_event_wait_context(&e, NULL));
 }
 ON_ALL(zero_is_no_limit)
@@ -197,9 +197,9 @@ cancelled(void)
 
 		weft_waitgroup_add(&wg, 11);
 		for (int i = 0; i < 10; i++)
-			OK(weft_go(not_to_be, ctx, &e, &wg) > 0);
+			OK(weft_try_go(not_to_be, ctx, &e, &wg) > 0);
 		EQ(pthread_create(&t, NULL, not_plainly, &d), 0);
-		OK(weft_go(cancel_all, ctx, (int)(r % 20)) > 0);
+		OK(weft_try_go(cancel_all, ctx, (int)(r % 20)) > 0);
 		weft_waitgroup_wait(&wg);
 		pthread_join(t, NULL);
 		OK(!weft_event_wait_context(&e, ctx));
@@ -272,7 +272,7 @@ on_and_off(void)
 	pthread_t t;
 
 	weft_waitgroup_add(&l.wg, 1);
-	OK(weft_go(follow, &l) > 0);
+	OK(weft_try_go(follow, &l) > 0);
 	lead(&l);
 	weft_waitgroup_wait(&l.wg);
 	l.value = 0;
@@ -299,7 +299,7 @@ freed_when_known(void)
 	for (long r = t_scale(5000); r > 0; r--) {
 		weft_event *e = calloc(1, sizeof *e);
 
-		OK(weft_go(tell, e) > 0);
+		OK(weft_try_go(tell, e) > 0);
 		if (r % 3 == 0)
 			while (!weft_event_is_set(e))
 				weft_yield();

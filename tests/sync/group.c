@@ -46,7 +46,7 @@ GTEST(waits_for_all, 4)
 
 	EQ(weft_group_wait(&g), 0);		/* nobody */
 	for (int i = 0; i < 1000; i++)
-		EQ(weft_group_go(&g, yield_and_run, NULL), 0);
+		weft_group_go(&g, yield_and_run, NULL);
 	EQ(weft_group_wait(&g), 0);
 	EQ(ran, 1000);				/* no atomic: it is over */
 }
@@ -57,7 +57,7 @@ start_more(void *arg)
 	weft_group *g = arg;
 
 	for (int i = 0; i < 10; i++)
-		EQ(weft_group_go(g, yield_and_run, NULL), 0);
+		weft_group_go(g, yield_and_run, NULL);
 	return 0;
 }
 
@@ -66,7 +66,7 @@ GTEST(members_start_members, 4)
 	weft_group g = {0};
 
 	for (int i = 0; i < 100; i++)
-		EQ(weft_group_go(&g, start_more, &g), 0);
+		weft_group_go(&g, start_more, &g);
 	EQ(weft_group_wait(&g), 0);
 	EQ(ran, 1000);
 }
@@ -263,7 +263,7 @@ limited(int limit)
 
 	ran = at_once = at_most = 0;
 	for (int i = 0; i < 500; i++)
-		EQ(weft_group_go(&g, count_in_and_out, NULL), 0);
+		weft_group_go(&g, count_in_and_out, NULL);
 	EQ(weft_group_wait(&g), 0);
 	EQ(ran, 500);
 	EQ(at_once, 0);
@@ -293,7 +293,7 @@ GTEST(limit_is_reached, 2)
 	weft_group g = { .limit = 7 };
 
 	for (int i = 0; i < 7; i++)
-		EQ(weft_group_go(&g, wait_for_others, num(7)), 0);
+		weft_group_go(&g, wait_for_others, num(7));
 	EQ(weft_group_wait(&g), 0);
 	EQ(at_once, 7);
 }
@@ -303,7 +303,7 @@ static int
 start_limited(void *arg)
 {
 	for (int i = 0; i < 300; i++)
-		EQ(weft_group_go(arg, count_in_and_out, NULL), 0);
+		weft_group_go(arg, count_in_and_out, NULL);
 	return 0;
 }
 
@@ -325,19 +325,19 @@ GTEST(try_does_not_wait, 1)
 	weft_group g = { .limit = 2 };
 	weft_chan *c = weft_chan_make(0, 0);
 
-	EQ(weft_group_try_go(&g, wait_then, c), 0);
-	EQ(weft_group_try_go(&g, wait_then, c), 0);
-	EQ(weft_group_try_go(&g, wait_then, c), -EAGAIN);
-	EQ(weft_group_try_go(&g, wait_then, c), -EAGAIN);
+	OK(weft_group_try_go(&g, wait_then, c));
+	OK(weft_group_try_go(&g, wait_then, c));
+	OK(!weft_group_try_go(&g, wait_then, c));
+	OK(!weft_group_try_go(&g, wait_then, c));
 	weft_chan_send(c, NULL);
 	while (weft_goroutines() > 2)
 		weft_yield();
-	EQ(weft_group_try_go(&g, wait_then, c), 0);
-	EQ(weft_group_try_go(&g, wait_then, c), -EAGAIN);
+	OK(weft_group_try_go(&g, wait_then, c));
+	OK(!weft_group_try_go(&g, wait_then, c));
 	weft_chan_close(c);
 	EQ(weft_group_wait(&g), -EIO);
 	g.limit = 0;
-	EQ(weft_group_try_go(&g, run, NULL), 0);
+	OK(weft_group_try_go(&g, run, NULL));
 	EQ(weft_group_wait(&g), 0);
 	weft_chan_release(c);
 }
@@ -384,7 +384,7 @@ GTEST(exit_is_an_end_without_error, 1)
 	weft_group g = { .limit = 1 };
 
 	for (int i = 0; i < 100; i++)
-		EQ(weft_group_go(&g, exits, NULL), 0);
+		weft_group_go(&g, exits, NULL);
 	EQ(weft_group_wait(&g), 0);
 	weft_group_go(&g, exits, NULL);
 	weft_group_go(&g, run, num(4));
@@ -426,6 +426,96 @@ GTEST(deferred_calls_belong_to_it, 4)
 	EQ(LEAKS(), 0);
 }
 
+/* ---- functions of any type ---- */
+
+static int
+scaled(double x, int by, const char *unit)
+{
+	return unit[0] == 'k' ? (int)(x * by) : -EINVAL;
+}
+
+static int
+eight(char a, short b, int c, long d, float e, double f, bool g, int *h)
+{
+	*h = (int)(a + b + c + d + (long)e + (long)f + g);
+	return 0;
+}
+
+static int none(void) { return 21; }
+static int both(int a, int b) { return a - b; }
+
+GTEST(any_arguments, 2)
+{
+	weft_group g = {0};
+	int sum = 0;
+
+	weft_group_go(&g, eight, 1, 2, 3, 4L, 5.0f, 6.0, true, &sum);
+	EQ(weft_group_wait(&g), 0);
+	EQ(sum, 22);
+	weft_group_go(&g, scaled, 1.5, 1000, "k");
+	EQ(weft_group_wait(&g), 1500);
+	weft_group_go(&g, scaled, 1, 1L, "m");
+	EQ(weft_group_wait(&g), -EINVAL);
+	weft_group_go(&g, none);
+	EQ(weft_group_wait(&g), 21);
+	OK(weft_group_try_go(&g, both, 3, 5));
+	EQ(weft_group_wait(&g), -2);
+	OK(weft_group_spawn(&g, run, num(-7)) > 0);
+	EQ(weft_group_wait(&g), -7);
+}
+
+/* ---- waiting with a limit ---- */
+
+GTEST(wait_until, 2)
+{
+	weft_chan *c = weft_chan_make(0, 0);
+	weft_group g = {0};
+	int r = 77;
+
+	OK(weft_group_wait_until(&g, &r, 1));	/* none runs: whatever */
+	EQ(r, 0);
+	r = 77;
+	weft_group_go(&g, wait_then, c);
+	OK(!weft_group_wait_until(&g, &r, 1));
+	OK(!weft_group_wait_until(&g, &r, weft_deadline(2 * WEFT_MS)));
+	EQ(r, 77);
+	weft_group_go(&g, run, NULL);		/* it goes on as before */
+	weft_chan_close(c);
+	OK(weft_group_wait_until(&g, &r, 0));
+	EQ(r, -EIO);
+	OK(weft_group_wait_until(&g, NULL, weft_deadline(WEFT_SECOND)));
+	weft_chan_release(c);
+}
+
+static void
+cancel_soon(weft_context *ctx)
+{
+	for (int i = 0; i < 20; i++)
+		weft_yield();
+	weft_context_cancel(ctx, 0);
+}
+
+GTEST(wait_context, 2)
+{
+	weft_context *ctx = weft_context_make(NULL);
+	weft_chan *c = weft_chan_make(0, 0);
+	weft_group g = {0};
+	int r = 77;
+
+	weft_group_go(&g, wait_then, c);
+	weft_go(cancel_soon, ctx);
+	OK(!weft_group_wait_context(&g, &r, ctx));
+	OK(!weft_group_wait_context(&g, &r, ctx));	/* it is already */
+	EQ(r, 77);
+	weft_chan_close(c);
+	OK(weft_group_wait_context(&g, &r, NULL));
+	EQ(r, -EIO);
+	OK(weft_group_wait_context(&g, &r, ctx));	/* none runs */
+	EQ(r, 0);
+	weft_context_release(ctx);
+	weft_chan_release(c);
+}
+
 /* ---- plain threads ---- */
 
 static void *
@@ -434,7 +524,7 @@ plainly(void *arg)
 	weft_group g = { .limit = 2 };
 
 	for (int i = 0; i < 200; i++)
-		EQ(weft_group_go(&g, yield_and_run, NULL), 0);
+		weft_group_go(&g, yield_and_run, NULL);
 	EQ(weft_group_wait(&g), 0);
 	weft_group_go(&g, until_cancelled, weft_group_context(&g));
 	weft_group_go(&g, run, num(-EDOM));
@@ -459,9 +549,8 @@ TEST(without_a_runtime)
 {
 	weft_group g = { .limit = 1 };
 
-	EQ(weft_group_go(&g, run, NULL), -EPERM);
-	EQ(weft_group_go(&g, run, NULL), -EPERM);	/* it gave it back */
-	EQ(weft_group_try_go(&g, run, NULL), -EPERM);
+	EQ(weft_group_spawn(&g, run, NULL), -EPERM);
+	EQ(weft_group_spawn(&g, run, NULL), -EPERM);	/* nothing was taken */
 	OK(weft_group_context(&g) != NULL);
 	EQ(weft_group_wait(&g), 0);
 	EQ(ran, 0);

@@ -52,7 +52,7 @@ one_at_a_time(void)
 
 	weft_waitgroup_add(&w.wg, GOROUTINES + THREADS);
 	for (int i = 0; i < GOROUTINES; i++)
-		OK(weft_go(hammer, &w) > 0);
+		OK(weft_try_go(hammer, &w) > 0);
 	for (int i = 0; i < THREADS; i++)
 		EQ(pthread_create(&t[i], NULL, hammer_plainly, &w), 0);
 	weft_waitgroup_wait(&w.wg);
@@ -83,7 +83,7 @@ GTEST(free_means_no_waiting, 1)
 	weft_mutex m = {0};
 	weft_stats before, after;
 
-	weft_stats_read(&before);
+	weft_stats_read(&before, sizeof before);
 	for (int i = 0; i < 100; i++) {
 		weft_mutex_lock(&m);
 		OK(!weft_mutex_try_lock(&m));
@@ -91,7 +91,7 @@ GTEST(free_means_no_waiting, 1)
 		OK(weft_mutex_try_lock(&m));
 		weft_mutex_unlock(&m);
 	}
-	weft_stats_read(&after);
+	weft_stats_read(&after, sizeof after);
 	EQ(after.parks, before.parks);
 	EQ(after.yields, before.yields);
 }
@@ -110,7 +110,7 @@ GTEST(another_may_unlock, 1)
 
 	for (int i = 0; i < 100; i++) {
 		weft_mutex_lock(&m);
-		OK(weft_go(unlock_for, &m) > 0);
+		OK(weft_try_go(unlock_for, &m) > 0);
 	}
 	weft_mutex_lock(&m);
 }
@@ -140,7 +140,7 @@ await_parks(uint64_t before, int n)
 
 	do {
 		weft_yield();
-		weft_stats_read(&s);
+		weft_stats_read(&s, sizeof s);
 	} while (s.parks < before + (uint64_t)n);
 }
 
@@ -149,7 +149,7 @@ parks(void)
 {
 	weft_stats s;
 
-	weft_stats_read(&s);
+	weft_stats_read(&s, sizeof s);
 	return s.parks;
 }
 
@@ -161,7 +161,7 @@ GTEST(first_come_first_served, 1)
 	weft_mutex_lock(&l.m);
 	weft_waitgroup_add(&l.wg, 64);
 	for (int i = 0; i < 64; i++) {
-		OK(weft_go(queue_up, &l, i) > 0);
+		OK(weft_try_go(queue_up, &l, i) > 0);
 		await_parks(before, i + 1);
 	}
 	weft_mutex_unlock(&l.m);
@@ -193,7 +193,7 @@ GTEST(hand_over, 1)
 
 	weft_mutex_lock(&l.m);
 	weft_waitgroup_add(&l.wg, 1);
-	OK(weft_go(queue_up, &l, 7) > 0);
+	OK(weft_try_go(queue_up, &l, 7) > 0);
 	await_parks(before, 1);
 	let_starve();
 	weft_mutex_unlock(&l.m);
@@ -228,7 +228,7 @@ GTEST(nobody_overtakes_the_starving, 1)
 	weft_mutex_lock(&l.m);
 	weft_waitgroup_add(&l.wg, 8);
 	for (int i = 0; i < 8; i++) {
-		OK(weft_go(hold_when_got, &l, i, go) > 0);
+		OK(weft_try_go(hold_when_got, &l, i, go) > 0);
 		await_parks(before, i + 1);
 	}
 	let_starve();
@@ -280,7 +280,7 @@ fair(void)
 	double end = t_now() + 10;
 
 	weft_waitgroup_add(&g.wg, 1);
-	OK(weft_go(sleep_inside, &g) > 0);
+	OK(weft_try_go(sleep_inside, &g) > 0);
 	for (int i = 0; i < 10; i++) {
 		weft_sleep(100 * WEFT_US);
 		weft_mutex_lock(&g.m);
@@ -341,9 +341,9 @@ freed_by_the_last(void)
 		if (thread)
 			EQ(pthread_create(&t, NULL, drop_plainly, s), 0);
 		else
-			OK(weft_go(drop_ref, s) > 0);
+			OK(weft_try_go(drop_ref, s) > 0);
 		for (int i = 0; i < 3; i++)
-			OK(weft_go(drop_ref, s) > 0);
+			OK(weft_try_go(drop_ref, s) > 0);
 		weft_waitgroup_wait(&wg);
 		if (thread)
 			pthread_join(t, NULL);

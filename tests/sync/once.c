@@ -52,7 +52,7 @@ only_once(void)
 
 		weft_waitgroup_add(&f.wg, GOROUTINES + THREADS);
 		for (int i = 0; i < GOROUTINES; i++)
-			OK(weft_go(need, &f) > 0);
+			OK(weft_try_go(need, &f) > 0);
 		for (int i = 0; i < THREADS; i++)
 			EQ(pthread_create(&t[i], NULL, need_plainly, &f), 0);
 		weft_waitgroup_wait(&f.wg);
@@ -139,14 +139,14 @@ GTEST(done_is_done, 1)
 	weft_stats before, after;
 	int n = 0, m = 0;
 
-	weft_stats_read(&before);
+	weft_stats_read(&before, sizeof before);
 	weft_once_do(&o, count, &n);
 	weft_once_do(&o, count, &m);
 	weft_once_do(&o, NULL, NULL);
 	weft_once_do(&other, count, &m);
 	EQ(n, 1);
 	EQ(m, 1);
-	weft_stats_read(&after);
+	weft_stats_read(&after, sizeof after);
 	EQ(after.parks, before.parks);
 }
 
@@ -211,7 +211,7 @@ ended_is_done(void)
 
 	weft_waitgroup_add(&f.wg, GOROUTINES);
 	for (int i = 0; i < GOROUTINES; i++)
-		OK(weft_go(exit_or_need, &f) > 0);
+		OK(weft_try_go(exit_or_need, &f) > 0);
 	weft_waitgroup_wait(&f.wg);
 	weft_once_do(&f.once, make, &f);
 	EQ(f.value, 1);
@@ -250,7 +250,7 @@ GTEST(values_stay, 1)
 	weft_once o = {0};
 
 	weft_waitgroup_add(&wg, 1);
-	OK(weft_go(keep_once, &o, &wg) > 0);
+	OK(weft_try_go(keep_once, &o, &wg) > 0);
 	weft_waitgroup_wait(&wg);
 	while (weft_goroutines() > 1)
 		weft_yield();
@@ -290,7 +290,7 @@ freed_by_the_last(void)
 		s->wg = &wg;
 		weft_waitgroup_add(&wg, 4);
 		for (int i = 0; i < 4; i++)
-			OK(weft_go(use_and_drop, s) > 0);
+			OK(weft_try_go(use_and_drop, s) > 0);
 		weft_waitgroup_wait(&wg);
 	}
 }

@@ -11,7 +11,8 @@
 
 #define ITSELF "would wait for itself: the function calls it again, or was " \
 	"left by longjmp"
-#define IN_CALL "is in an announced call: it uses weft there, or has left " \
+#define IN_CALL "it is in a blocking call that it announced, and uses " \
+	"weft there, or has left " \
 	"it by longjmp"
 
 static weft_once once;
@@ -53,7 +54,7 @@ DIES(once_again_after_a_jump, 1, "goroutine 1 \"\" " ITSELF)
 
 DIES(once_again_on_a_plain_thread, 0, ITSELF) { jump_once(); }
 
-DIES(wait_after_a_jump, 1, "goroutine 1 \"\" (weft_main) " IN_CALL)
+DIES(wait_after_a_jump, 1, "the main goroutine: " IN_CALL)
 {
 	jump_blocking();
 	weft_sleep(WEFT_MS);
@@ -67,7 +68,8 @@ DIES(call_after_a_jump, 1, IN_CALL)
 
 static weft_waitgroup wg;
 
-DIES(end_after_a_jump, 1, "(jump_blocking) " IN_CALL)
+DIES(end_after_a_jump, 1, "(jump_blocking, spawned at " __FILE__
+    ":75): " IN_CALL)
 {
 	weft_waitgroup_add(&wg, 1);
 	weft_go(jump_blocking);

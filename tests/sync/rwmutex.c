@@ -88,7 +88,7 @@ readers_share(bool often)
 		warm(&r.rw);
 	weft_waitgroup_add(&r.wg, GOROUTINES + THREADS);
 	for (int i = 0; i < GOROUTINES; i++)
-		OK(weft_go(read_until_told, &r) > 0);
+		OK(weft_try_go(read_until_told, &r) > 0);
 	for (int i = 0; i < THREADS; i++)
 		EQ(pthread_create(&t[i], NULL, read_plainly, &r), 0);
 	await(&r.entered, GOROUTINES + THREADS);
@@ -176,7 +176,7 @@ mixed(int share)
 
 	weft_waitgroup_add(&r.wg, GOROUTINES + THREADS);
 	for (int i = 0; i < GOROUTINES; i++)
-		OK(weft_go(mix, &r, share) > 0);
+		OK(weft_try_go(mix, &r, share) > 0);
 	for (int i = 0; i < THREADS; i++)
 		EQ(pthread_create(&t[i], NULL, mix_plainly, &j), 0);
 	weft_waitgroup_wait(&r.wg);
@@ -247,13 +247,13 @@ new_readers_wait_for_a_writer(bool often)
 		warm(&r.rw);
 	weft_rwmutex_rlock(&r.rw);
 	weft_waitgroup_add(&r.wg, 1 + GOROUTINES + 1);
-	OK(weft_go(write_once, &r) > 0);
+	OK(weft_try_go(write_once, &r) > 0);
 	while (weft_rwmutex_try_rlock(&r.rw)) {
 		weft_rwmutex_runlock(&r.rw);
 		weft_yield();
 	}
 	for (int i = 0; i < GOROUTINES; i++)
-		OK(weft_go(enter_late, &r) > 0);
+		OK(weft_try_go(enter_late, &r) > 0);
 	EQ(pthread_create(&t, NULL, enter_plainly, &r), 0);
 	for (int i = 0; i < 100; i++)
 		weft_yield();
@@ -289,7 +289,7 @@ parks(void)
 {
 	weft_stats s;
 
-	weft_stats_read(&s);
+	weft_stats_read(&s, sizeof s);
 	return s.parks;
 }
 
@@ -302,9 +302,9 @@ readers_come_between_writers(void)
 
 	weft_rwmutex_lock(&r.rw);
 	weft_waitgroup_add(&r.wg, 1 + GOROUTINES);
-	OK(weft_go(write_after, &r) > 0);
+	OK(weft_try_go(write_after, &r) > 0);
 	for (int i = 0; i < GOROUTINES; i++)
-		OK(weft_go(count_in, &r) > 0);
+		OK(weft_try_go(count_in, &r) > 0);
 	while (parks() < before + 1 + GOROUTINES)
 		weft_yield();
 	weft_rwmutex_unlock(&r.rw);
@@ -406,12 +406,12 @@ others_end(bool often)
 			warm(&rw);
 		weft_waitgroup_add(&wg, 8);
 		for (int i = 0; i < 4; i++) {
-			OK(weft_go(begin_reading, &y, 100) > 0);
+			OK(weft_try_go(begin_reading, &y, 100) > 0);
 			if (thread && i == 0)
 				EQ(pthread_create(&t, NULL, end_plainly, &e),
 				    0);
 			else
-				OK(weft_go(end_reading, &y, 100) > 0);
+				OK(weft_try_go(end_reading, &y, 100) > 0);
 		}
 		weft_waitgroup_wait(&wg);
 		OK(weft_rwmutex_try_lock(&rw));
@@ -457,7 +457,7 @@ GTEST(readers_of_a_processor_that_is_gone, 8)
 	warm(&r.rw);
 	weft_waitgroup_add(&r.wg, 64);
 	for (int i = 0; i < 64; i++)
-		OK(weft_go(read_until_told, &r) > 0);
+		OK(weft_try_go(read_until_told, &r) > 0);
 	await(&r.entered, 64);
 	EQ(weft_set_procs(1), 8);
 	OK(!weft_rwmutex_try_lock(&r.rw));
@@ -489,10 +489,10 @@ GTEST(processors_change_all_the_time, 4)
 	struct resizing z = {0};
 
 	weft_waitgroup_add(&z.wg, 1);
-	OK(weft_go(resize, &z) > 0);
+	OK(weft_try_go(resize, &z) > 0);
 	weft_waitgroup_add(&r.wg, GOROUTINES);
 	for (int i = 0; i < GOROUTINES; i++)
-		OK(weft_go(mix, &r, 300) > 0);
+		OK(weft_try_go(mix, &r, 300) > 0);
 	weft_waitgroup_wait(&r.wg);
 	EQ(r.value[0], GOROUTINES * ((r.each + 299) / 300));
 	add(&z.stop, 1);
@@ -541,7 +541,7 @@ freed_by_the_last(bool often)
 			warm(&s->rw);
 		weft_waitgroup_add(&wg, 4);
 		for (int i = 0; i < 4; i++)
-			OK(weft_go(drop_ref, s) > 0);
+			OK(weft_try_go(drop_ref, s) > 0);
 		weft_waitgroup_wait(&wg);
 	}
 }

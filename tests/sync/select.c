@@ -155,7 +155,7 @@ until_up(bool *flag)
 static void
 start(struct chooser *s)
 {
-	OK(weft_go(choose, s) > 0);
+	OK(weft_try_go(choose, s) > 0);
 	until_up(&s->started);
 	for (int i = 0; i < FEW_YIELDS; i++)
 		weft_yield();
@@ -323,8 +323,8 @@ selves(size_t cap)
 	};
 
 	weft_waitgroup_add(&s.ended, 2);
-	OK(weft_go(both_ways, &s, 0) > 0);
-	OK(weft_go(both_ways, &s, 1) > 0);
+	OK(weft_try_go(both_ways, &s, 0) > 0);
+	OK(weft_try_go(both_ways, &s, 1) > 0);
 	weft_waitgroup_wait(&s.ended);
 	EQ(s.sent, s.received + (long)weft_chan_len(s.c));
 	weft_chan_release(s.c);
@@ -388,7 +388,7 @@ twice_send(bool waits)
 		got = weft_recv(c, int);
 		until_up(&s.ended);
 	} else {
-		OK(weft_go(choose, &s) > 0);
+		OK(weft_try_go(choose, &s) > 0);
 		got = weft_recv(c, int);
 		until_up(&s.ended);
 	}

@@ -146,9 +146,9 @@ play(void (*mover)(struct stage *), void (*looker)(struct stage *), int form,
 	for (int i = 0; i < load; i++)
 		weft_chan_send(s.c[0], NULL);
 	weft_waitgroup_add(&s.ended, load + 1);
-	OK(weft_go(mover, &s) > 0);
+	OK(weft_try_go(mover, &s) > 0);
 	for (int i = 0; i < load; i++)
-		OK(weft_go(looker, &s) > 0);
+		OK(weft_try_go(looker, &s) > 0);
 	for (double end = t_now() + t_share(0.08); t_more(0) || t_now() < end;)
 		weft_sleep(WEFT_MS);
 	__atomic_store_n(&s.stop, true, __ATOMIC_RELAXED);

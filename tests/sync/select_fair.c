@@ -233,7 +233,7 @@ GTEST(on_several, 4)
 
 	weft_waitgroup_add(&ended, 20);
 	for (int i = 0; i < 20; i++)
-		OK(weft_go(fair_alone, &ended) > 0);
+		OK(weft_try_go(fair_alone, &ended) > 0);
 	weft_waitgroup_wait(&ended);
 }
 
@@ -283,7 +283,7 @@ any_value(size_t cap, int values, bool waits)
 	};
 	int count[MOST] = {0}, v;
 
-	OK(weft_go(send_any, &s) > 0);
+	OK(weft_try_go(send_any, &s) > 0);
 	for (;;) {
 		if (waits)
 			weft_yield();
@@ -322,7 +322,7 @@ GTEST(receive_that_is_waited_for, 1)
 	weft_chan *ready = weft_chan_make(0, 0);
 	int count[2] = {0};
 
-	OK(weft_go(receive_any, c, count, ready) > 0);
+	OK(weft_try_go(receive_any, c, count, ready) > 0);
 	for (int i = 0; i < TRIALS; i++) {
 		weft_yield();
 		weft_send(c, i);
@@ -356,7 +356,7 @@ nobody_starves(int senders, bool share)
 
 	for (int i = 0; i < senders; i++) {
 		k[i] = WEFT_RECV(weft_chan_make(sizeof(int), 0), &v[i]);
-		OK(weft_go(send_for_ever, k[i].chan, i) > 0);
+		OK(weft_try_go(send_for_ever, k[i].chan, i) > 0);
 	}
 	for (int i = 0; share ? i < n : served < senders; i++) {
 		int r = weft_select(k, (size_t)senders);

@@ -156,7 +156,7 @@ woken_at(size_t n)
 		size_t at = place(n, i);
 
 		m.started = m.ended = false;
-		OK(weft_go(choose, &m) > 0);
+		OK(weft_try_go(choose, &m) > 0);
 		until_up(&m.started);
 		weft_send(m.c[at], 8);
 		until_up(&m.ended);
@@ -181,7 +181,7 @@ GTEST(closed_at_most, 2)
 	size_t n = scaled(MOST);
 
 	many_make(&m, n, 0);
-	OK(weft_go(choose, &m) > 0);
+	OK(weft_try_go(choose, &m) > 0);
 	until_up(&m.started);
 	weft_chan_close(m.c[n / 2]);
 	until_up(&m.ended);
@@ -204,7 +204,7 @@ on_one(size_t n)
 		m.k[i].chan = c;
 	for (int i = 0; i < 3; i++) {
 		m.started = m.ended = false;
-		OK(weft_go(choose, &m) > 0);
+		OK(weft_try_go(choose, &m) > 0);
 		until_up(&m.started);
 		weft_send(c, 9);
 		until_up(&m.ended);
@@ -283,8 +283,8 @@ market(int chans, int sides, int each)
 	weft_waitgroup_add(&w.buyers, sides);
 	weft_waitgroup_add(&w.sellers, sides);
 	for (int i = 0; i < sides; i++) {
-		OK(weft_go(buyer, &w) > 0);
-		OK(weft_go(seller, &w, i, each) > 0);
+		OK(weft_try_go(buyer, &w) > 0);
+		OK(weft_try_go(seller, &w, i, each) > 0);
 	}
 	weft_waitgroup_wait(&w.sellers);
 	for (int i = 0; i < chans; i++)
@@ -330,7 +330,7 @@ GTEST(smallest_stack, 2)
 	weft_chan *in = weft_chan_make(4, 0), *out = weft_chan_make(4, 0);
 	static const int sizes[] = { 1, 2, 16, 17, 64, 1000 };
 
-	OK(weft_go_opt(WEFT_OPT(.stack = 4096), on_small_stack, in, out) > 0);
+	weft_go_opt(WEFT_OPT(.stack = 4096), on_small_stack, in, out);
 	for (int i = 0; i < 6; i++) {
 		weft_send(in, sizes[i]);
 		EQ(weft_recv(out, int), 1);

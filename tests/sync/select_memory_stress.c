@@ -129,7 +129,7 @@ answer(long n, int cases, int64_t in)
 static void
 talk(long n, int cases, int64_t in)
 {
-	OK(weft_go(answer, n, cases, in) > 0);
+	OK(weft_try_go(answer, n, cases, in) > 0);
 	for (; n > 0; n--) {
 		int i = (int)(n % cases);
 
@@ -180,7 +180,7 @@ crowds(long n)
 {
 	for (n /= 1000; n > 0; n--) {
 		for (int i = 0; i < 100; i++)
-			OK(weft_go(wait_once, back) > 0);
+			OK(weft_try_go(wait_once, back) > 0);
 		for (int i = 0; i < 100; i++)
 			weft_send(c[0], i);
 		for (int i = 0; i < 100; i++)

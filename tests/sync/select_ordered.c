@@ -129,7 +129,7 @@ GTEST(first_when_woken, 1)
 			WEFT_RECV(c, &v[2])
 		};
 
-		OK(weft_go(wait_ordered, k, &result, ended) > 0);
+		OK(weft_try_go(wait_ordered, k, &result, ended) > 0);
 		for (int j = 0; j < 10; j++)
 			weft_yield();
 		if (i % 2)

@@ -121,11 +121,11 @@ travel(int form, bool thread)
 	for (int i = 0; i < LINES; i++)
 		r.c[i] = weft_chan_make(sizeof(long), ROOM);
 	weft_waitgroup_add(&r.ended, 2);
-	OK(weft_go(receiver, &r) > 0);
+	OK(weft_try_go(receiver, &r) > 0);
 	if (thread)
 		EQ(pthread_create(&t, NULL, sender_plainly, &r), 0);
 	else
-		OK(weft_go(sender, &r) > 0);
+		OK(weft_try_go(sender, &r) > 0);
 	for (double end = t_now() + t_share(0.1); t_more(0) || t_now() < end;)
 		weft_yield();
 	__atomic_store_n(&r.stop, true, __ATOMIC_RELAXED);
@@ -176,7 +176,7 @@ rounds(void)
 		weft_chan_make(sizeof(long), 0)
 	};
 
-	OK(weft_go(fill_in_order, &r) > 0);
+	OK(weft_try_go(fill_in_order, &r) > 0);
 	for (long i = t_scale(30000); i > 0; i--) {
 		long v[2] = { -1, -1 };
 		weft_case k[] = {

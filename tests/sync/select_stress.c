@@ -87,11 +87,11 @@ four(bool ordered)
 		f.c[i] = weft_chan_make(sizeof(int64_t), caps[i]);
 	weft_waitgroup_add(&f.ended, 2 * CHANS + 2);
 	for (int i = 0; i < CHANS; i++) {
-		OK(weft_go(send_plain, &f, i) > 0);
-		OK(weft_go(receive_plain, &f, i) > 0);
+		OK(weft_try_go(send_plain, &f, i) > 0);
+		OK(weft_try_go(receive_plain, &f, i) > 0);
 	}
-	OK(weft_go(select_all, &f, true, ordered) > 0);
-	OK(weft_go(select_all, &f, false, ordered) > 0);
+	OK(weft_try_go(select_all, &f, true, ordered) > 0);
+	OK(weft_try_go(select_all, &f, false, ordered) > 0);
 	weft_waitgroup_wait(&f.ended);
 	EQ(f.in, f.out);
 	EQ(f.in, CHANS * (f.n * (f.n + 1) / 2 + 3 * f.n));
@@ -175,7 +175,7 @@ dance(int dancers, bool thread)
 		d.c[i] = weft_chan_make(sizeof(int64_t), (size_t)i / 2);
 	weft_waitgroup_add(&d.ended, dancers + thread);
 	for (int i = 0; i < dancers; i++)
-		OK(weft_go(dancer, &d, (uint32_t)i + 1) > 0);
+		OK(weft_try_go(dancer, &d, (uint32_t)i + 1) > 0);
 	if (thread)
 		EQ(pthread_create(&t, NULL, dance_plainly, &d), 0);
 	while (t_more(0) || t_now() < end)
@@ -239,8 +239,8 @@ crossing(int pairs)
 
 	weft_waitgroup_add(&x.ended, 2 * pairs);
 	for (int i = 0; i < pairs; i++) {
-		OK(weft_go(cross, &x, false) > 0);
-		OK(weft_go(cross, &x, true) > 0);
+		OK(weft_try_go(cross, &x, false) > 0);
+		OK(weft_try_go(cross, &x, true) > 0);
 	}
 	weft_waitgroup_wait(&x.ended);
 	EQ(x.sum, 0);
@@ -300,11 +300,11 @@ shut_down(int waiters)
 		s.c[i] = weft_chan_make(8, (size_t)i);
 	weft_waitgroup_add(&s.ended, waiters);
 	for (int i = 0; i < waiters; i++)
-		OK(weft_go(wait_for_close, &s, (uint32_t)i) > 0);
+		OK(weft_try_go(wait_for_close, &s, (uint32_t)i) > 0);
 	while (__atomic_load_n(&s.started, __ATOMIC_RELAXED) < waiters / 2)
 		weft_yield();
 	for (int i = 0; i < CHANS; i++) {
-		OK(weft_go(weft_chan_close, s.c[(i * 3 + 1) % CHANS]) > 0);
+		OK(weft_try_go(weft_chan_close, s.c[(i * 3 + 1) % CHANS]) > 0);
 		if (waiters % 2)
 			weft_yield();
 	}

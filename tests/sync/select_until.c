@@ -185,7 +185,7 @@ GTEST(many_at_once, 4)
 
 	weft_waitgroup_add(&ended, n);
 	for (int i = 0; i < n; i++)
-		OK(weft_go(shared, c, i * 7919L % n * 10 * WEFT_US,
+		OK(weft_try_go(shared, c, i * 7919L % n * 10 * WEFT_US,
 		    &ended) > 0);
 	weft_waitgroup_wait(&ended);
 	for (int i = 0; i < 3; i++)
@@ -229,7 +229,7 @@ GTEST(others_stay_in_order, 1)
 			.a = a, .b = b,
 			.when = i % 4 ? WEFT_NEVER : weft_deadline(2 * WEFT_MS)
 		};
-		OK(weft_go(wait_for_both, &w[i]) > 0);
+		OK(weft_try_go(wait_for_both, &w[i]) > 0);
 		until_up(&w[i].started);
 	}
 	for (int i = 0; i < N; i += 4) {

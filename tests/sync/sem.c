@@ -81,7 +81,7 @@ conserved(void)
 	p.ctx = weft_context_make(NULL);
 	weft_waitgroup_add(&p.wg, GOROUTINES + THREADS);
 	for (int i = 0; i < GOROUTINES; i++)
-		OK(weft_go(hammer, &p, (unsigned)i) > 0);
+		OK(weft_try_go(hammer, &p, (unsigned)i) > 0);
 	for (int i = 0; i < THREADS; i++)
 		EQ(pthread_create(&t[i], NULL, hammer_plainly, &p), 0);
 	weft_waitgroup_wait(&p.wg);
@@ -117,7 +117,7 @@ GTEST(numbers, 1)
 	weft_sem many = WEFT_SEM((UINT64_C(1) << 63) - 1);
 	weft_stats before, after;
 
-	weft_stats_read(&before);
+	weft_stats_read(&before, sizeof before);
 	OK(!weft_sem_try_acquire(&s, 4));
 	OK(weft_sem_try_acquire(&s, 2));
 	OK(!weft_sem_try_acquire(&s, 2));
@@ -136,7 +136,7 @@ GTEST(numbers, 1)
 	weft_sem_release(&many, (UINT64_C(1) << 63) - 1);
 	OK(weft_sem_try_acquire(&many, (UINT64_C(1) << 63) - 1));
 	OK(!weft_sem_try_acquire(&many, 1));
-	weft_stats_read(&after);
+	weft_stats_read(&after, sizeof after);
 	EQ(after.parks, before.parks);
 	OK(!weft_sem_acquire_until(&s, UINT64_MAX, weft_now()));
 	OK(!weft_sem_acquire_until(&s, 1, -1));
@@ -208,7 +208,7 @@ parks(void)
 {
 	weft_stats s;
 
-	weft_stats_read(&s);
+	weft_stats_read(&s, sizeof s);
 	return s.parks;
 }
 
@@ -229,7 +229,7 @@ few_do_not_overtake_many(void)
 
 	weft_waitgroup_add(&l.wg, 4);
 	for (int i = 0; i < 4; i++) {
-		OK(weft_go(want, &l, wants[i], i) > 0);
+		OK(weft_try_go(want, &l, wants[i], i) > 0);
 		await_parks(before + (uint64_t)i + 1);
 	}
 	OK(!weft_sem_try_acquire(&l.s, 1));
@@ -257,7 +257,7 @@ one_after_the_other(void)
 
 	weft_waitgroup_add(&l.wg, 8);
 	for (int i = 0; i < 8; i++) {
-		OK(weft_go(want, &l, 2, i) > 0);
+		OK(weft_try_go(want, &l, 2, i) > 0);
 		await_parks(before + (uint64_t)i + 1);
 	}
 	for (int i = 0; i < 8; i++) {
@@ -278,19 +278,19 @@ the_first_gives_up(void)
 	uint64_t before = parks();
 
 	weft_waitgroup_add(&l.wg, 2);
-	OK(weft_go(want_until, &l, 5, weft_deadline(20 * WEFT_MS)) > 0);
+	OK(weft_try_go(want_until, &l, 5, weft_deadline(20 * WEFT_MS)) > 0);
 	await_parks(before + 1);
-	OK(weft_go(want, &l, 3, 0) > 0);
+	OK(weft_try_go(want, &l, 3, 0) > 0);
 	weft_waitgroup_wait(&l.wg);
 	EQ(served(&l), 1);
 	weft_sem_release(&l.s, 3);
 
 	before = parks();
 	weft_waitgroup_add(&l.wg, 3);
-	OK(weft_go(want_context, &l, 5, ctx) > 0);
+	OK(weft_try_go(want_context, &l, 5, ctx) > 0);
 	await_parks(before + 1);
-	OK(weft_go(want, &l, 1, 0) > 0);
-	OK(weft_go(want, &l, 2, 0) > 0);
+	OK(weft_try_go(want, &l, 1, 0) > 0);
+	OK(weft_try_go(want, &l, 2, 0) > 0);
 	await_parks(before + 3);
 	await_served(&l, 1);
 	weft_context_cancel(ctx, 0);
@@ -312,11 +312,11 @@ one_in_the_middle_gives_up(void)
 	uint64_t before = parks();
 
 	weft_waitgroup_add(&l.wg, 3);
-	OK(weft_go(want, &l, 4, 0) > 0);
+	OK(weft_try_go(want, &l, 4, 0) > 0);
 	await_parks(before + 1);
-	OK(weft_go(want_context, &l, 1, ctx) > 0);
+	OK(weft_try_go(want_context, &l, 1, ctx) > 0);
 	await_parks(before + 2);
-	OK(weft_go(want, &l, 2, 1) > 0);
+	OK(weft_try_go(want, &l, 2, 1) > 0);
 	await_parks(before + 3);
 	weft_sem_release(&l.s, 3);
 	weft_context_cancel(ctx, 0);
@@ -360,9 +360,9 @@ zero_is_no_limit(void)
 {
 	weft_sem s = {0};
 
-	OK(weft_go(release_late, &s) > 0);
+	OK(weft_try_go(release_late, &s) > 0);
 	OK(weft_sem_acquire_until(&s, 2, 0));
-	OK(weft_go(release_late, &s) > 0);
+	OK(weft_try_go(release_late, &s) > 0);
 	OK(weft_sem_acquire_context(&s, 2, NULL));
 }
 ON_ALL(zero_is_no_limit)
@@ -395,7 +395,7 @@ freed_when_got(void)
 	for (long r = t_scale(5000); r > 0; r--) {
 		weft_sem *s = calloc(1, sizeof *s);
 
-		OK(weft_go(give, s) > 0);
+		OK(weft_try_go(give, s) > 0);
 		if (r % 3 == 0)
 			while (!weft_sem_try_acquire(s, 1))
 				weft_yield();

@@ -149,7 +149,7 @@ units_against_time(void)
 	change_context(&p);
 	weft_waitgroup_add(&p.wg, GOROUTINES + THREADS);
 	for (uint32_t i = 0; i < GOROUTINES; i++)
-		OK(weft_go(take_and_give, &p, i) > 0);
+		OK(weft_try_go(take_and_give, &p, i) > 0);
 	for (int i = 0; i < THREADS; i++)
 		EQ(pthread_create(&t[i], NULL, take_plainly, &p), 0);
 	while (t_more(share) || !all_kinds(&p)) {
@@ -253,9 +253,9 @@ signals_against_time(void)
 
 	weft_waitgroup_add(&p.wg, 9);
 	for (uint32_t i = 0; i < 6; i++)
-		OK(weft_go(impatient, &p, i) > 0);
+		OK(weft_try_go(impatient, &p, i) > 0);
 	for (int i = 0; i < 2; i++)
-		OK(weft_go(patient, &p) > 0);
+		OK(weft_try_go(patient, &p) > 0);
 	EQ(pthread_create(&t, NULL, impatient_plainly, &p), 0);
 	weft_mutex_lock(&p.m);
 	while (t_more(share) || !p.late) {
@@ -342,7 +342,7 @@ books(uint32_t every, bool resize)
 
 	weft_waitgroup_add(&l.wg, GOROUTINES + 1);
 	for (uint32_t i = 0; i < GOROUTINES; i++)
-		OK(weft_go(keep_books, &l, i, every) > 0);
+		OK(weft_try_go(keep_books, &l, i, every) > 0);
 	EQ(pthread_create(&t, NULL, keep_plainly, &k), 0);
 	while (t_more(share)) {
 		weft_sleep(300 * WEFT_US);

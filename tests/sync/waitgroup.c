@@ -42,7 +42,7 @@ GTEST(what_was_done_is_seen, 4)
 
 	for (int i = 0; i < n; i++) {
 		weft_waitgroup_add(&wg, 1);
-		OK(weft_go(set, &slots[i], i + 1, &wg) > 0);
+		OK(weft_try_go(set, &slots[i], i + 1, &wg) > 0);
 	}
 	weft_waitgroup_wait(&wg);
 	for (int i = 0; i < n; i++)
@@ -61,7 +61,7 @@ GTEST(rounds, 4)
 
 		weft_waitgroup_add(&wg, 16);
 		for (int i = 0; i < 16; i++)
-			OK(weft_go(set, &slots[i], round + i, &wg) > 0);
+			OK(weft_try_go(set, &slots[i], round + i, &wg) > 0);
 		weft_waitgroup_wait(&wg);
 		for (int i = 0; i < 16; i++)
 			EQ(slots[i], round + i);
@@ -75,7 +75,7 @@ one_shot(weft_waitgroup *outer)
 	int slot = 0;
 
 	weft_waitgroup_add(&inner, 1);
-	OK(weft_go(set, &slot, 1, &inner) > 0);
+	OK(weft_try_go(set, &slot, 1, &inner) > 0);
 	weft_waitgroup_wait(&inner);
 	EQ(slot, 1);
 	weft_waitgroup_done(outer);
@@ -89,7 +89,7 @@ GTEST(short_lives, 4)
 
 	weft_waitgroup_add(&wg, n);
 	for (int i = 0; i < n; i++)
-		OK(weft_go(one_shot, &wg) > 0);
+		OK(weft_try_go(one_shot, &wg) > 0);
 	weft_waitgroup_wait(&wg);
 }
 
@@ -126,7 +126,7 @@ crowd(int goroutines)
 	weft_waitgroup_add(&c.started, goroutines + THREADS);
 	weft_waitgroup_add(&c.ended, goroutines + THREADS);
 	for (int i = 0; i < goroutines; i++)
-		OK(weft_go(wait_at_gate, &c) > 0);
+		OK(weft_try_go(wait_at_gate, &c) > 0);
 	start_threads(t, wait_plainly, &c);
 	weft_waitgroup_wait(&c.started);
 	c.opened = 1;
@@ -153,7 +153,7 @@ GTEST(zero_returns_at_once, 1)
 	weft_waitgroup wg = {0};
 	weft_stats before, after;
 
-	weft_stats_read(&before);
+	weft_stats_read(&before, sizeof before);
 	weft_waitgroup_wait(&wg);
 	weft_waitgroup_add(&wg, 0);
 	weft_waitgroup_wait(&wg);
@@ -161,7 +161,7 @@ GTEST(zero_returns_at_once, 1)
 	weft_waitgroup_done(&wg);
 	weft_waitgroup_add(&wg, -2);
 	weft_waitgroup_wait(&wg);
-	weft_stats_read(&after);
+	weft_stats_read(&after, sizeof after);
 	EQ(after.parks, before.parks);
 }
 
@@ -174,7 +174,7 @@ GTEST(not_before_zero, 1)
 	weft_waitgroup_add(&wg, 2);
 	weft_waitgroup_add(&wg, -1);
 	for (int i = 0; i < 3; i++)
-		OK(weft_go(set, &slot[i], 1, &wg) > 0);
+		OK(weft_try_go(set, &slot[i], 1, &wg) > 0);
 	weft_waitgroup_wait(&wg);
 	EQ(slot[0] + slot[1] + slot[2], 3);
 }
@@ -185,7 +185,7 @@ GTEST(large_counts, 1)
 
 	weft_waitgroup_add(&wg, INT32_MAX);
 	weft_waitgroup_add(&wg, -INT32_MAX + 1);
-	OK(weft_go(weft_waitgroup_done, &wg) > 0);
+	OK(weft_try_go(weft_waitgroup_done, &wg) > 0);
 	weft_waitgroup_wait(&wg);
 }
 
@@ -211,7 +211,7 @@ add_plainly(void *arg)
 
 	for (long i = 0; i < w->each; i++) {
 		weft_waitgroup_add(&w->wg, 2);
-		OK(weft_go(add_up, w) > 0);
+		OK(weft_try_go(add_up, w) > 0);
 		add_up(w);
 	}
 	weft_waitgroup_done(&w->wg);
@@ -239,7 +239,7 @@ rounds_plainly(void *arg)
 
 	for (int i = 1; i <= n; i++) {
 		weft_waitgroup_add(&wg, 1);
-		OK(weft_go(set, &slot, i, &wg) > 0);
+		OK(weft_try_go(set, &slot, i, &wg) > 0);
 		weft_waitgroup_wait(&wg);
 		EQ(slot, i);
 	}

@@ -65,7 +65,7 @@ run(int procs, int64_t ns)
 
 	first = ns;
 	set_all(ns);
-	EQ(weft_run_config(&config, run_all, 0, NULL), 3);
+	EQ(weft_run_config(&config, sizeof config, run_all, 0, NULL), 3);
 }
 
 TEST(at_once_on_one) { run(1, 0); }
@@ -92,7 +92,7 @@ TEST(while_main_computes)
 	weft_config config = { .procs = 2 };
 
 	set_all(2 * WEFT_MS);
-	EQ(weft_run_config(&config, compute, 0, NULL), 0);
+	EQ(weft_run_config(&config, sizeof config, compute, 0, NULL), 0);
 }
 
 /* A thread sets them while the runtime starts. */
@@ -129,6 +129,6 @@ TEST(while_it_starts)
 
 	weft_waitgroup_add(&thread, 1);
 	EQ(pthread_create(&t, NULL, set_some, NULL), 0);
-	EQ(weft_run_config(&config, see_some, 0, NULL), 0);
+	EQ(weft_run_config(&config, sizeof config, see_some, 0, NULL), 0);
 	EQ(pthread_join(t, NULL), 0);
 }

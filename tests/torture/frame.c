@@ -132,7 +132,7 @@ start_one(const struct work *w, size_t i)
 	/* pairs with watch */
 	__atomic_store_n(&n_all, n_all + 1, __ATOMIC_RELEASE);
 	weft_waitgroup_add(&at_work, 1);
-	MUST(weft_go_opt(WEFT_OPT(.name = w ? w->name : "mixed"), work,
+	MUST(weft_try_go_opt(WEFT_OPT(.name = w ? w->name : "mixed"), work,
 	    me) > 0);
 }
 
@@ -303,7 +303,7 @@ run(int argc, char **argv)
 	for (size_t i = 0; i < n_works; i++)
 		if (works[i]->end)
 			works[i]->end();
-	weft_preempt_stats_read(&s);
+	weft_preempt_stats_read(&s, sizeof s);
 	print_counts(&s);
 	check_counts(&s);
 	return 0;
@@ -322,5 +322,5 @@ torture_main(const struct torture *t, int argc, char **argv)
 		c.procs = atoi(argv[2]);
 	list_works(argc, argv);
 	MUST(pthread_create(&watchdog, NULL, watch, NULL) == 0);
-	return weft_run_config(&c, run, argc, argv);
+	return weft_run_config(&c, sizeof c, run, argc, argv);
 }

@@ -132,7 +132,7 @@ handed_on(struct me *me)
 	std::exception_ptr *got = nullptr;
 	bool caught = false;
 
-	MUST(weft_go(thrower, c, mark) > 0);
+	MUST(weft_try_go(thrower, c, mark) > 0);
 	MUST(weft_recv_ok(c, &got));
 	try {
 		std::rethrow_exception(*got);

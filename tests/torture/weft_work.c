@@ -30,7 +30,7 @@ channels(struct me *me)
 	int got, n = 0;
 
 	MUST(c);
-	MUST(weft_go(sender, weft_chan_retain(c), 32) > 0);
+	MUST(weft_try_go(sender, weft_chan_retain(c), 32) > 0);
 	while (weft_recv_ok(c, &got)) {
 		SAME(got, n);
 		n++;
@@ -50,8 +50,8 @@ choosing(struct me *me)
 	int x = -1, y = -1, n = 0;
 
 	MUST(a && b);
-	MUST(weft_go(sender, weft_chan_retain(a), 10) > 0);
-	MUST(weft_go(sender, weft_chan_retain(b), 10) > 0);
+	MUST(weft_try_go(sender, weft_chan_retain(a), 10) > 0);
+	MUST(weft_try_go(sender, weft_chan_retain(b), 10) > 0);
 	while (open_a || open_b) {
 		weft_case cases[] = {
 			WEFT_RECV(open_a ? a : NULL, &x),
@@ -143,7 +143,7 @@ groups(struct me *me)
 	int n = 0;
 
 	for (int i = 0; i < 10; i++)
-		SAME(weft_group_go(&g, member, &n), 0);
+		weft_group_go(&g, member, &n);
 	SAME(weft_group_wait(&g), 0);
 	SAME(n, 10);
 }
@@ -196,7 +196,7 @@ pipes(struct me *me)
 	int fd[2], n = (int)torture_random(me, 1000000), got = -1;
 
 	SAME(pipe(fd), 0);
-	MUST(weft_go(writer, fd[1], n) > 0);
+	MUST(weft_try_go(writer, fd[1], n) > 0);
 	SAME(read(fd[0], &got, sizeof got), sizeof got);
 	SAME(got, n);
 	weft_blocking_enter();
@@ -248,8 +248,8 @@ pinned_for_good(struct me *me)
 	weft_waitgroup wg = {0};
 
 	weft_waitgroup_add(&wg, 2);
-	MUST(weft_go(doomed, &wg) > 0);
-	MUST(weft_go(doomed, &wg) > 0);
+	MUST(weft_try_go(doomed, &wg) > 0);
+	MUST(weft_try_go(doomed, &wg) > 0);
 	torture_spin(1000 * torture_random(me, 100));
 	weft_waitgroup_wait(&wg);
 }

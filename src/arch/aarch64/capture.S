@@ -51,7 +51,7 @@ function weft_go_capture_
 	ret
 end weft_go_capture_
 
-/* void args_call(void (*fn)(void), const uint64_t args[16]) */
+/* int args_call(void (*fn)(void), const uint64_t args[16]): fn's w0 */
 	.section weft_calls, "ax", %progbits
 	.hidden	args_call
 function args_call
