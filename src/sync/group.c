@@ -36,6 +36,7 @@
 #include "hard.h"
 #include "parking_lot.h"
 #include "parksema.h"
+#include "preempt.h"
 #include "sched.h"
 #include "spawn.h"
 #include "start.h"
@@ -213,6 +214,7 @@ weft_group_try_go_begin_(weft_group *g, const weft_site *site,
     void (*fn)(void), int kind)
 {
 	spawn_owned_check("weft_group_try_go", site, fn);
+	checkpoint();
 	return enter(inner(g), false) &&
 	    member_begin(inner(g), site, fn, kind) == 0;
 }
@@ -366,6 +368,7 @@ weft_group_wait_until(weft_group *g_, int *result, int64_t when)
 	struct sleeper who;
 	bool taken;
 
+	checkpoint();
 	if (!await(g))
 		return collected(g, result);
 	sleeper_init(&who);
@@ -383,6 +386,7 @@ weft_group_wait_context(weft_group *g_, int *result, weft_context *ctx)
 	struct watch watch;
 	bool taken = false;
 
+	checkpoint();
 	if (!await(g))
 		return collected(g, result);
 	sleeper_init(&who);

@@ -466,6 +466,29 @@ GTEST(any_arguments, 2)
 
 /* ---- waiting with a limit ---- */
 
+/* One processor, and no signal: only the calls let the member run. */
+static int
+sets(int *flag)
+{
+	__atomic_store_n(flag, 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+GTEST(polling_yields, 1)
+{
+	weft_group g = { .limit = 1 };
+	int flag = 0;
+
+	weft_preempt_off();
+	weft_group_go(&g, sets, &flag);
+	while (!weft_group_try_go(&g, sets, &flag))
+		;
+	while (!weft_group_wait_until(&g, NULL, 1))
+		;
+	EQ(flag, 1);
+	weft_preempt_on();
+}
+
 GTEST(wait_until, 2)
 {
 	weft_chan *c = weft_chan_make(0, 0);
