@@ -71,7 +71,7 @@ LINK	= $(if $(STATIC),-static $(WEAK))
 
 # -iquote and not -I: sched.h and friends must not hide the system's.
 ROOMS	= base os arch arch/$(ARCH) elf mem work sched preempt poll sync time io net \
-	process observe
+	process extra observe
 QUOTE	= $(ROOMS:%=-iquote src/%) -iquote include
 CLASH	= -fstack-clash-protection
 COMMON	= -std=gnu11 $(WARN) $(DEFS) $(SANFLAGS) -pthread $(CLASH)

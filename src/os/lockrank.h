@@ -18,6 +18,7 @@ enum lockrank {
 	RANK_GFREE,		/* work/g.c: dead Gs of all Ps */
 	RANK_STACK,		/* mem/stack.c: free stacks of a size */
 	RANK_SLAB,		/* mem/slab.c: record slabs */
+	RANK_POOL,		/* extra/pool.c: one shard, or the depot */
 	RANK_TEST,		/* tests only */
 	RANK_MAX
 };

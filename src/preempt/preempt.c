@@ -530,8 +530,10 @@ checkpoint_at(const void *address)
 
 	weft_checkpoint_();
 	mp = m_self();
-	if (place_watched() && mp && m_g(mp) &&
-	    !a_load_relaxed(&mp->inside) && !a_load_relaxed(&mp->in_call))
+	/* A call from within the library is no place of the user's. */
+	if (place_watched() && !text_is_ours((uintptr_t)address) && mp &&
+	    m_g(mp) && !a_load_relaxed(&mp->inside) &&
+	    !a_load_relaxed(&mp->in_call))
 		place_enter(mp, address);
 }
 
