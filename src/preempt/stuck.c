@@ -125,12 +125,15 @@ signal_or_retake(struct p *pp, struct m *mp)
 		plan_take(pp, mp, WEFT_RETAKE_ASLEEP);
 	} else if (!preempt_possible()) {
 		plan_take(pp, mp, WEFT_RETAKE_OFF);
+	} else if (!a_load_relaxed(&mp->can_signal)) {
+		plan_take(pp, mp, WEFT_RETAKE_OFF);
 	} else if (preempt_send(mp)) {
 		w->tries++;
 		w->cpu = os_thread_cpu_ns(m_tid(mp));
 		next_step(w, SIGNALLED);
 	} else {
-		plan_take(pp, mp, WEFT_RETAKE_OFF);
+		/* Its thread has ended since the M was read, so it has no P. */
+		w->step = FINE;
 	}
 }
 
