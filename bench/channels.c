@@ -167,7 +167,7 @@ bench_select(void)
 
 	for (int i = 0; i < 4; i++) {
 		c[i] = weft_chan_make(sizeof(long), 0);
-		cases[i] = WEFT_RECV(c[i], NULL);
+		cases[i] = WEFT_CASE_RECV(c[i], NULL);
 		weft_go(count_up, c[i], n / 4);
 	}
 	t = bench_now_ns();

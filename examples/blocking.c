@@ -27,7 +27,7 @@ reader(int *fd, bool announced, weft_chan *out)
 int
 weft_main(int argc, char **argv)
 {
-	weft_chan *out = weft_chan_make(sizeof(char), 2);
+	weft_chan *out = weft_chan_of(char, 2);
 	int said[2], unsaid[2], ticks = 0;
 	char first, second;
 	weft_preempt_stats s;

@@ -31,7 +31,7 @@ consumer(weft_chan *c, int i, weft_waitgroup *wg)
 int
 weft_main(int argc, char **argv)
 {
-	weft_chan *c = weft_chan_make(sizeof(long), 8);
+	weft_chan *c = weft_chan_of(long, 8);
 	weft_waitgroup wg = {0};
 	pthread_t thread;
 	long sum = 0;

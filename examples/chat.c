@@ -90,7 +90,7 @@ tell(struct client **list, struct text *t)
 	for (struct client *c = *list; t && c; c = next) {
 		next = c->next;
 		__atomic_add_fetch(&t->owners, 1, __ATOMIC_RELAXED);
-		if (weft_chan_try_send(c->out, &t) == 1)
+		if (weft_try_send(c->out, t))
 			continue;
 		release(t);
 		weft_shutdown(c->fd, SHUT_RDWR);	/* its writer waits */
@@ -282,7 +282,7 @@ selftest(int listener)
 static weft_chan *
 signals(void)
 {
-	weft_chan *c = weft_chan_make(sizeof(int), 1);
+	weft_chan *c = weft_chan_of(int, 1);
 
 	weft_signal_notify(c, SIGINT);
 	weft_signal_notify(c, SIGTERM);
@@ -293,7 +293,7 @@ int
 weft_main(int argc, char **argv)
 {
 	const char *address = argc > 1 ? argv[1] : "127.0.0.1:0";
-	weft_chan *events = weft_chan_make(sizeof(struct event), 0);
+	weft_chan *events = weft_chan_of(struct event, 0);
 	int fd = weft_listen("tcp", address);
 
 	if (fd < 0) {

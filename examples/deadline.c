@@ -4,23 +4,12 @@
 #include <stdio.h>
 #include <weft.h>
 
-/* Waits for a while, or as long as there is a reason to. */
-static int
-nap(weft_context *ctx, int64_t ns)
-{
-	int r = weft_chan_recv_until(weft_context_done(ctx), NULL, weft_deadline(ns));
-
-	return r == -ETIMEDOUT ? 0 : weft_context_error(ctx);
-}
-
 static int
 work(weft_context *ctx, int *rounds)
 {
-	int r;
-
-	while ((r = nap(ctx, 5 * WEFT_MS)) == 0)
+	while (weft_sleep_context(5 * WEFT_MS, ctx))
 		++*rounds;
-	return r;
+	return weft_context_error(ctx);
 }
 
 /* A child with a later deadline of its own ends with its parent. */

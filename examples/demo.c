@@ -138,14 +138,8 @@ resize(void)
 static void
 numbers(weft_chan *out, weft_context *ctx)
 {
-	weft_chan *stop = weft_context_done(ctx);
-
-	for (int i = 2;; i++) {
-		weft_case k[] = { WEFT_SEND(out, &i), WEFT_RECV(stop, NULL) };
-
-		if (weft_select(k, 2) == 1)
-			break;
-	}
+	for (int i = 2; weft_send_context(out, i, ctx); i++)
+		;
 	weft_chan_close(out);
 }
 
@@ -165,14 +159,14 @@ static void
 sieve(void)
 {
 	weft_context *ctx = weft_context_make(NULL);
-	weft_chan *c = weft_chan_make(sizeof(int), 0), *next;
+	weft_chan *c = weft_chan_of(int, 0), *next;
 	double t = now();
 	int prime = 0;
 
 	weft_go(numbers, c, ctx);
 	for (int i = 0; i < PRIMES; i++, c = next) {
 		prime = weft_recv(c, int);
-		next = weft_chan_make(sizeof(int), 0);
+		next = weft_chan_of(int, 0);
 		weft_go(sift, c, next, prime);
 	}
 	printf("   prime number %d is %d, after %.0f ms\n", PRIMES, prime,
@@ -198,7 +192,7 @@ sleeper(int64_t when, weft_chan *late)
 static void
 alarms(void)
 {
-	weft_chan *late = weft_chan_make(sizeof(int64_t), 0);
+	weft_chan *late = weft_chan_of(int64_t, 0);
 	int64_t start = weft_deadline(200 * WEFT_MS), sum = 0, most = 0;
 
 	for (int i = 0; i < SLEEPERS; i++)
@@ -320,7 +314,7 @@ static void
 serve(void)
 {
 	struct http_options o = { .handler = hello };
-	weft_chan *asked = weft_chan_make(sizeof(long), 0);
+	weft_chan *asked = weft_chan_of(long, 0);
 	int fd = weft_listen("tcp", "127.0.0.1:0");
 	char address[WEFT_ADDRESS_TEXT];
 	struct http_server *s;

@@ -51,7 +51,7 @@ client(const char *address, int id, weft_chan *done)
 static int
 selftest(int listener)
 {
-	weft_chan *done = weft_chan_make(sizeof(int), 0);
+	weft_chan *done = weft_chan_of(int, 0);
 	char address[WEFT_ADDRESS_TEXT];
 	int good = 0;
 
@@ -69,7 +69,7 @@ selftest(int listener)
 static weft_chan *
 signals(void)
 {
-	weft_chan *c = weft_chan_make(sizeof(int), 1);
+	weft_chan *c = weft_chan_of(int, 1);
 
 	weft_signal_notify(c, SIGINT);
 	weft_signal_notify(c, SIGTERM);

@@ -14,8 +14,7 @@ fetch(weft_context *ctx, int number, int *result)
 		weft_sleep(5 * WEFT_MS);
 		return *result = -EIO;
 	}
-	if (weft_chan_recv_until(weft_context_done(ctx), NULL,
-	    weft_deadline(3600 * WEFT_SECOND)) == 0)
+	if (!weft_sleep_context(3600 * WEFT_SECOND, ctx))
 		*result = weft_context_error(ctx);
 	return *result;
 }

@@ -32,7 +32,7 @@ compute(weft_chan *out, int n)
 int
 weft_main(int argc, char **argv)
 {
-	weft_chan *out = weft_chan_make(sizeof(long), 2);
+	weft_chan *out = weft_chan_of(long, 2);
 	int64_t due, late, most = 0;
 	weft_preempt_stats s;
 	uint64_t taken = 0;

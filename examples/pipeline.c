@@ -30,8 +30,8 @@ square(weft_chan *in, weft_chan *out)
 int
 weft_main(int argc, char **argv)
 {
-	weft_chan *numbers = weft_chan_make(sizeof(long), 0);
-	weft_chan *squares = weft_chan_make(sizeof(long), 16);
+	weft_chan *numbers = weft_chan_of(long, 0);
+	weft_chan *squares = weft_chan_of(long, 16);
 	long sum = 0, v;
 
 	(void)argc, (void)argv;

@@ -34,8 +34,8 @@ worker(int id, weft_chan *jobs, weft_chan *results, weft_waitgroup *wg)
 int
 weft_main(int argc, char **argv)
 {
-	weft_chan *jobs = weft_chan_make(sizeof(int), JOBS);
-	weft_chan *results = weft_chan_make(sizeof(struct result), JOBS);
+	weft_chan *jobs = weft_chan_of(int, JOBS);
+	weft_chan *results = weft_chan_of(struct result, JOBS);
 	struct result r, best = {0};
 	weft_waitgroup wg = {0};
 

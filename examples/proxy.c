@@ -103,7 +103,7 @@ client(const char *address, int id, weft_chan *done)
 static int
 selftest(void)
 {
-	weft_chan *done = weft_chan_make(sizeof(int), 0);
+	weft_chan *done = weft_chan_of(int, 0);
 	char target[WEFT_ADDRESS_TEXT], address[WEFT_ADDRESS_TEXT];
 	int sums = weft_listen("tcp", "127.0.0.1:0"), good = 0;
 	int fd = weft_listen("tcp", "127.0.0.1:0");
@@ -126,7 +126,7 @@ selftest(void)
 static weft_chan *
 signals(void)
 {
-	weft_chan *c = weft_chan_make(sizeof(int), 1);
+	weft_chan *c = weft_chan_of(int, 1);
 
 	weft_signal_notify(c, SIGINT);
 	weft_signal_notify(c, SIGTERM);

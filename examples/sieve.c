@@ -28,13 +28,13 @@ filter(weft_chan *in, weft_chan *out, int prime)
 int
 weft_main(int argc, char **argv)
 {
-	weft_chan *c = weft_chan_make(sizeof(int), 0);
+	weft_chan *c = weft_chan_of(int, 0);
 	int prime = 0;
 
 	(void)argc, (void)argv;
 	weft_go(generate, c);
 	for (int i = 0; i < PRIMES; i++) {
-		weft_chan *next = weft_chan_make(sizeof(int), 0);
+		weft_chan *next = weft_chan_of(int, 0);
 
 		prime = weft_recv(c, int);
 		printf("%d%s", prime, i < PRIMES - 1 ? " " : "\n");

@@ -9,18 +9,22 @@ weft_main(int argc, char **argv)
 	int64_t start = weft_now(), at;
 	weft_timer *ticker = weft_ticker_make(10 * WEFT_MS);
 	weft_timer *end = weft_timer_make(55 * WEFT_MS);
-	weft_case cases[] = {
-		WEFT_RECV(weft_timer_chan(ticker), &at),
-		WEFT_RECV(weft_timer_chan(end), &at),
-	};
+	bool ended = false;
 	int ticks = 0;
 
 	(void)argc, (void)argv;
-	while (weft_select(cases, 2) == 0) {
-		ticks++;
-		printf("tick at %5.1f ms\n", (double)(at - start) / 1e6);
+	while (!ended) WEFT_SELECT(s) {
+		WEFT_ON_RECV(s, weft_timer_chan(ticker), &at) {
+			ticks++;
+			printf("tick at %5.1f ms\n",
+			    (double)(at - start) / 1e6);
+		}
+		WEFT_ON_RECV(s, weft_timer_chan(end), &at) {
+			printf("end  at %5.1f ms\n",
+			    (double)(at - start) / 1e6);
+			ended = true;
+		}
 	}
-	printf("end  at %5.1f ms\n", (double)(at - start) / 1e6);
 	weft_timer_free(ticker);
 	weft_timer_free(end);
 	/* A busy machine may be late, and skip ticks; early it is never. */

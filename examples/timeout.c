@@ -15,10 +15,12 @@ answer(weft_chan *c, int64_t after_ns, const char *text)
 int
 weft_main(int argc, char **argv)
 {
-	weft_chan *near = weft_chan_make(sizeof(char *), 1);
-	weft_chan *far = weft_chan_make(sizeof(char *), 1);
+	weft_chan *near = weft_chan_of(const char *, 1);
+	weft_chan *far = weft_chan_of(const char *, 1);
 	const char *text = NULL;
-	weft_case cases[] = { WEFT_RECV(near, &text), WEFT_RECV(far, &text) };
+	weft_case cases[] = {
+		WEFT_CASE_RECV(near, &text), WEFT_CASE_RECV(far, &text)
+	};
 	int first, second;
 
 	(void)argc, (void)argv;

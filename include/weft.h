@@ -281,9 +281,10 @@ bool weft_waitgroup_wait_context(weft_waitgroup *wg, weft_context *ctx);
 /* ---- time -------------------------------------------------------------- */
 
 /*
- * Nanoseconds everywhere: of a duration, or (`when`) on the clock of
- * weft_now(), which is monotonic and has no relation to the date. A duration
- * of zero or less is over at once, one beyond the end of the clock never is.
+ * Times are nanoseconds: a duration (`ns`), or (`when`) an absolute time of
+ * the clock of weft_now(), which is monotonic and unrelated to the date. A
+ * duration of zero or less is over at once, one beyond the end of the clock
+ * never is. A `when` of 0 is no limit, as is WEFT_NEVER.
  */
 #define WEFT_US INT64_C(1000)
 #define WEFT_MS INT64_C(1000000)
@@ -291,114 +292,29 @@ bool weft_waitgroup_wait_context(weft_waitgroup *wg, weft_context *ctx);
 #define WEFT_NEVER INT64_MAX
 
 int64_t weft_now(void);
-/* weft_now() + ns, or WEFT_NEVER. */
+/* weft_now() + ns, at least 1, or WEFT_NEVER if that is beyond the clock. */
 int64_t weft_deadline(int64_t ns);
 
-/* Sleeps at least so long; zero or less returns at once. */
+typedef struct weft_context weft_context;
+
+/*
+ * Sleeps at least that long. A sleep until a time that has passed returns at
+ * once; 0 is such a time here, not "no limit". With a context: true if it
+ * slept to the end, false if ctx was cancelled before, or its deadline over.
+ */
 void weft_sleep(int64_t ns);
 void weft_sleep_until(int64_t when);
-
-/* ---- channels ---------------------------------------------------------- */
-
-/*
- * A queue of elements of one size (0 to 64 KiB) that goroutines and threads
- * hand each other; cap of them are kept, with cap 0 a send waits for its
- * receiver. First come, first served. A NULL channel blocks for ever.
- *
- * Sending on a closed channel, closing it again or closing NULL is fatal.
- * Receiving from a closed one gives what is left in it, and then zero bytes.
- */
-typedef struct weft_chan weft_chan;
-
-/* NULL if memory is refused or the sizes are absurd. It has one owner. */
-weft_chan *weft_chan_make(size_t elem_bytes, size_t cap);
-/*
- * One more owner, and one less; the last frees it. Fatal if anybody waits. Who
- * received the last value, or saw it closed, may release it at once, whatever
- * the other side is still doing in its send or close. A select that went on in
- * one case, by a send that has returned say, waits in none of the others.
- */
-weft_chan *weft_chan_retain(weft_chan *c);
-void weft_chan_release(weft_chan *c);
-
-/*
- * The value is copied from or to v. NULL: sends zero bytes, drops what is
- * received. A receive returns true with a value, false (and zero bytes) if the
- * channel is closed and drained.
- */
-void weft_chan_send(weft_chan *c, const void *v);
-bool weft_chan_recv(weft_chan *c, void *v);
-void weft_chan_close(weft_chan *c);
-
-/*
- * 1 if it was sent or received, 0 if closed and drained, -EAGAIN if it would
- * have to wait; -ETIMEDOUT if it had to wait until then.
- */
-int weft_chan_try_send(weft_chan *c, const void *v);
-int weft_chan_try_recv(weft_chan *c, void *v);
-int weft_chan_send_until(weft_chan *c, const void *v, int64_t when);
-int weft_chan_recv_until(weft_chan *c, void *v, int64_t when);
-
-/* Elements in it now, and at most. */
-size_t weft_chan_len(weft_chan *c);
-size_t weft_chan_cap(weft_chan *c);
-
-/*
- * The same with the element's size checked (fatal if it differs):
- *	weft_send(c, value)	evaluates and sends a value
- *	weft_recv(c, type)	a value of that type; zero if closed
- *	weft_recv_ok(c, &v)	receives into v; false if closed
- */
-#define weft_send(c, ...) WEFT_SEND_(c, (__VA_ARGS__))
-#define weft_recv(c, ...) WEFT_RECV_(c, __VA_ARGS__)
-#define weft_recv_ok(c, p) weft_chan_recv_(c, p, WEFT_SIZE_(p))
-void weft_chan_send_(weft_chan *c, const void *v, size_t bytes);
-bool weft_chan_recv_(weft_chan *c, void *v, size_t bytes);
-void *weft_chan_recv_at_(weft_chan *c, void *v, size_t bytes);
-
-/* ---- select ------------------------------------------------------------ */
-
-/*
- * Waits until one of several channel operations can go on, and does that one:
- *
- *	weft_case cases[] = { WEFT_RECV(in, &x), WEFT_SEND(out, &y) };
- *	switch (weft_select(cases, 2)) {
- *	case 0: if (cases[0].ok) ... ; break;	in had a value, or is closed
- *	case 1: ...
- *	}
- *
- * Among those that can go on the choice is random and fair; the ordered forms
- * take the first. With a WEFT_DEFAULT (one at most) it does not wait: that is
- * chosen if at one instant none of the others could go on. A case with a NULL
- * channel never can. The same channel may stand in several cases.
- *
- * Returns the index of the case; -ETIMEDOUT if none could go on until `when`;
- * -ENOMEM if memory is refused (only with more than 16 cases). More than
- * 65,536 cases are fatal. With none at all it waits for ever, or until then.
- */
-typedef struct weft_case {
-	weft_chan *chan;
-	void *elem;		/* as v above */
-	size_t bytes_;
-	int op_;
-	bool ok;		/* out, of a receive: got a value */
-} weft_case;
-
-#define WEFT_SEND(c, p) WEFT_CASE_(c, p, 1)
-#define WEFT_RECV(c, p) WEFT_CASE_(c, p, 2)
-#define WEFT_DEFAULT WEFT_CASE_(NULL, NULL, 3)
-
-int weft_select(weft_case *cases, size_t n);
-int weft_select_until(weft_case *cases, size_t n, int64_t when);
-int weft_select_ordered(weft_case *cases, size_t n);
-int weft_select_ordered_until(weft_case *cases, size_t n, int64_t when);
+bool weft_sleep_context(int64_t ns, weft_context *ctx);
 
 /* ---- timers ------------------------------------------------------------ */
 
+/* Channels and select: weft/channel.h. */
+typedef struct weft_chan weft_chan;
+
 /*
- * A timer fires once, a ticker again and again; when it fires it puts the time
- * (int64_t) on its channel, unless the last one is still there, or it starts a
- * goroutine fn(arg). The channel has room for one, yet its length and capacity
+ * A timer fires once, a ticker every period. It sends the time (int64_t) on
+ * its channel, unless the last one has not been received yet, or starts a
+ * goroutine fn(arg). The channel buffers one time, but its length and capacity
  * read 0.
  */
 typedef struct weft_timer weft_timer;
@@ -408,21 +324,21 @@ weft_timer *weft_timer_make(int64_t ns);
 weft_timer *weft_ticker_make(int64_t period_ns);
 weft_timer *weft_after_func(int64_t ns, void (*fn)(void *arg), void *arg);
 
-/* Its channel, only to receive from; lives as long as the timer, or longer if
- * retained. NULL for a function. */
+/* Its channel, to receive from only; it lives as long as the timer, or longer
+ * if retained. NULL for a function. */
 weft_chan *weft_timer_chan(weft_timer *t);
 
 /*
- * Stop it; let it fire in ns from now (a ticker: every ns). True if it was
- * pending, or its time was not yet received: that firing is prevented. From
- * then on nobody receives a time of before.
+ * Stops it; makes it fire in ns from now (a ticker: every ns). True if it was
+ * pending, or had fired and the time was not yet received: that firing is
+ * prevented. No time of before the call is received after it.
  */
 bool weft_timer_stop(weft_timer *t);
 bool weft_timer_reset(weft_timer *t, int64_t ns);
-/* Stops and frees. Fatal if somebody waits on its channel; NULL is fine. */
+/* Stops and frees. Fatal while a receiver waits on its channel; NULL is fine.*/
 void weft_timer_free(weft_timer *t);
 
-/* A channel that gets the time in ns from now; release it when you like. */
+/* A channel that gets the time in ns from now; it may be released before. */
 weft_chan *weft_after(int64_t ns);
 
 /* ---- locks and conditions ---------------------------------------------- */
@@ -526,36 +442,55 @@ void weft_event_wait(weft_event *e);
 bool weft_event_wait_until(weft_event *e, int64_t when);
 bool weft_event_wait_context(weft_event *e, weft_context *ctx);
 
-/* ---- contexts: who need not go on ------------------------------------- */
+/* ---- contexts: cancellation, deadlines, values -------------------------- */
 
 /*
- * A node of a tree that says whether work for it shall go on, until when, and
- * with which values. NULL is the root: never cancelled, no values. A child is
- * cancelled with its parent, and keeps its parent. A deadline is seen to by the
- * runtime, and by who asks for the error. NULL as a key is fatal.
+ * A node of a tree that carries cancellation, a deadline and values. NULL is
+ * the root: never cancelled, no values. A child is cancelled with its parent,
+ * and retains it. Deadlines are enforced by a timer, and re-checked by
+ * weft_context_error. A NULL key is fatal.
  */
 
-/* NULL if memory is refused. Each has one owner. */
+/*
+ * NULL if memory is refused. Each has one owner. `until` adds a deadline (0:
+ * none); if that is what cancels it its cause is `cause` (0: -ETIMEDOUT).
+ * `without_cancel` has the values of its parent, but neither its cancellation
+ * nor its deadline.
+ */
 weft_context *weft_context_make(weft_context *parent);
 weft_context *weft_context_make_until(weft_context *parent, int64_t when);
+weft_context *weft_context_make_until_cause(weft_context *parent, int64_t when,
+    int cause);
 weft_context *weft_context_make_value(weft_context *parent,
     const void *key, void *value);
+weft_context *weft_context_without_cancel(weft_context *parent);
 weft_context *weft_context_retain(weft_context *ctx);
-/* The last owner frees it; that does not cancel its children. */
+/* The last release frees it; that does not cancel its children. */
 void weft_context_release(weft_context *ctx);
 
-/* Cancels it and all below; the first call counts. cause 0: -ECANCELED. */
+/* Cancels it and all below; only the first call counts. Cause 0: -ECANCELED. */
 void weft_context_cancel(weft_context *ctx, int cause);
-/* 0, -ECANCELED, or -ETIMEDOUT if its time or a parent's was up. */
+/* 0, -ECANCELED, or -ETIMEDOUT if its deadline or an ancestor's was over. */
 int weft_context_error(weft_context *ctx);
-/* Why: what cancel was given; else the error. */
+/* The cause given to cancel or with the deadline; 0 if it is not cancelled. */
 int weft_context_cause(weft_context *ctx);
 /* Closed when it is cancelled; lives as long as ctx. The root's is NULL. */
 weft_chan *weft_context_done(weft_context *ctx);
-/* The earliest of its own and its parents', WEFT_NEVER if none. */
+/* The earliest of its own and its ancestors', WEFT_NEVER if none. */
 int64_t weft_context_deadline(weft_context *ctx);
-/* Of the nearest with that key, from here upwards; NULL if none. */
+/* Of the nearest node with that key, from ctx upwards; NULL if none. */
 void *weft_context_value(weft_context *ctx, const void *key);
+
+/*
+ * Starts a goroutine fn(arg) when ctx is cancelled (at once, if it is). NULL
+ * if memory is refused. Every handle must be stopped, once, which frees it:
+ * true if fn will not run; false if its goroutine was started, which may still
+ * run.
+ */
+typedef struct weft_context_func weft_context_func;
+weft_context_func *weft_context_after_func(weft_context *ctx,
+    void (*fn)(void *arg), void *arg);
+bool weft_context_func_stop(weft_context_func *f);
 
 #ifdef __cplusplus
 } /* extern "C" */
@@ -563,7 +498,7 @@ void *weft_context_value(weft_context *ctx, const void *key);
 
 #include "weft/group.h"
 #include "weft/go.h"
-#include "weft/case.h"
+#include "weft/channel.h"
 #include "weft/threads.h"
 #include "weft/stats.h"
 #include "weft/io.h"

@@ -61,7 +61,7 @@ take_option(struct http_options *o, const char *name, const char *value)
 static weft_chan *
 signals(void)
 {
-	weft_chan *c = weft_chan_make(sizeof(int), 1);
+	weft_chan *c = weft_chan_of(int, 1);
 
 	weft_signal_notify(c, SIGINT);
 	weft_signal_notify(c, SIGTERM);

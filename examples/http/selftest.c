@@ -112,8 +112,8 @@ int
 selftest(void)
 {
 	struct http_options o = { .handler = site };
-	weft_chan *result = weft_chan_make(sizeof(int), 1);
-	weft_chan *begun = weft_chan_make(sizeof(int), 0);
+	weft_chan *result = weft_chan_of(int, 1);
+	weft_chan *begun = weft_chan_of(int, 0);
 	int fd = weft_listen("tcp", "127.0.0.1:0"), wrong = 0, got;
 	char address[WEFT_ADDRESS_TEXT];
 	struct http_server *s;

@@ -226,7 +226,7 @@ wait_report(struct dial *d)
 	int64_t when = d->begun < d->n ? d->next : WEFT_NEVER;
 	bool first = when < d->limit->until;
 	struct report r;
-	int err = dial_deadline_select(d->limit, WEFT_RECV(d->reports, &r),
+	int err = dial_deadline_select(d->limit, WEFT_CASE_RECV(d->reports, &r),
 	    first ? when : d->limit->until);
 
 	if (err == -ETIMEDOUT && first)

@@ -47,7 +47,7 @@ dial_deadline_select(const struct dial_deadline *l, weft_case wanted,
     int64_t when)
 {
 	weft_case cases[] = {
-		wanted, WEFT_RECV(weft_context_done(l->context), NULL)
+		wanted, WEFT_CASE_RECV(weft_context_done(l->context), NULL)
 	};
 	int i = weft_select_ordered_until(cases, countof(cases), when);
 

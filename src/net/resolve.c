@@ -181,8 +181,10 @@ slot_take(const struct dial_deadline *limit)
 {
 	weft_chan *c = slots_get();
 
-	return !c ? -ENOMEM :
-	    dial_deadline_select(limit, WEFT_SEND(c, NULL), limit->until);
+	if (!c)
+		return -ENOMEM;
+	return dial_deadline_select(limit, WEFT_CASE_SEND_FROM(c, NULL),
+	    limit->until);
 }
 
 static void
@@ -268,7 +270,7 @@ lookup_run(struct lookup *l, const struct dial_deadline *limit)
 		a_add_relaxed(&l->refs, -1u);
 		return (int)started;
 	}
-	return dial_deadline_select(limit, WEFT_RECV(l->done, NULL),
+	return dial_deadline_select(limit, WEFT_CASE_RECV(l->done, NULL),
 	    limit->until);
 }
 

@@ -1,43 +1,50 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Channels: a ring of elements, those who wait to receive, those who wait to
- * send, and one lock.
+ * Channels: a ring of elements, a queue of waiting receivers, a queue of
+ * waiting senders, and one lock.
  *
  * Under the lock one of these holds:
  *
  *	receivers wait	the ring is empty, no sender waits, it is open
  *	senders wait	the ring is full, no receiver waits, it is open
- *	nobody waits
+ *	no waiters
  *
- * (A select waits in both queues of a channel if it has both cases; it is not
- * its own partner, since who claims a waiter is somebody else who runs.)
+ * (A select with both kinds of cases on a channel waits in both queues. It is
+ * not its own partner, since a waiter is claimed by a running goroutine or
+ * thread, and the select is parked.)
  *
- * So a send with a receiver waiting copies the element straight to where the
- * receiver wants it, and a receive from a full ring moves the longest sender's
- * element into the room it makes: order is kept.
+ * So a send that finds a receiver waiting copies the element directly to where
+ * the receiver wants it, and a receive from a full ring moves the element of
+ * the longest waiting sender into the slot that it frees: order is kept.
  *
- * A waiter that was claimed is its claimer's alone: the element is copied
- * after the lock is released, and the waiter woken last. After it has released
- * the lock nobody touches the channel again, so who got the last value may
- * free it at once, whatever the other side still has to do.
+ * A claimed waiter belongs to its claimer: the element is copied after the
+ * lock is released, and the waiter woken last. The claimer does not touch the
+ * channel after it has released the lock, so the receiver of the last value
+ * may free the channel at once, whatever the sender has still to do.
  *
- * A select that ended in another way, in another case or by its deadline,
- * comes back to this channel once more, to leave its queue; it does not wait
- * any more, so the last owner may release the channel before. `select_refs` counts
- * the places of selects in the queues, from the moment they are taken until
- * they are claimed here or the select has come back. (Not the length of the
- * queues: a sender or receiver takes those off them that it cannot claim.) If
- * there are any at the last release the channel is `dead`, and freed by the
- * last of them.
+ * A select that ended in another case, or by its deadline or context, comes
+ * back to this channel once more, to dequeue its entry. It does not wait any
+ * more, so the last owner may release the channel before that. `select_refs`
+ * counts the entries of selects, from the moment they are queued until they
+ * are claimed here or the select has dequeued them. (Not the length of the
+ * queues: a sender or receiver removes the entries that it cannot claim.) If
+ * there are any at the last release the channel is `dead`, and the last of
+ * these selects frees it.
+ *
+ * A closed channel that has been seen empty stays so: `closed` is stored with
+ * release order after all sends, so a load of `n` that follows an acquire load
+ * of `closed` sees the last send, and from then on n only decreases
+ * (weft_chan_is_closed).
  *
  * Rejected: a lock-free ring for buffered channels. It saves one locked
- * instruction of two when nobody waits, and needs the lock anyway to wait.
+ * instruction of two when there are no waiters, and needs the lock anyway to
+ * wait.
  */
 #include "chan.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
+#include "chan_type.h"
 #include "fatal.h"
 #include "preempt.h"
 #include "sched.h"
@@ -46,12 +53,13 @@
 /* ---- life ---- */
 
 public weft_chan *
-weft_chan_make(size_t elem_bytes, size_t cap)
+weft_chan_make_kind(size_t elem_bytes, size_t cap, int kind)
 {
 	struct weft_chan *c;
 
 	if (elem_bytes > CHAN_ELEM_MAX || cap > UINT32_MAX / 2 ||
-	    (elem_bytes && cap > (SIZE_MAX / 4) / elem_bytes))
+	    (elem_bytes && cap > (SIZE_MAX / 4) / elem_bytes) ||
+	    !type_valid(elem_bytes, kind))
 		return NULL;
 	c = malloc(sizeof *c + elem_bytes * cap);
 	if (unlikely(!c))
@@ -60,15 +68,24 @@ weft_chan_make(size_t elem_bytes, size_t cap)
 		.lock = LOCK_INIT(RANK_CHAN),
 		.cap = (uint32_t)cap,
 		.elem_bytes = (uint32_t)elem_bytes,
+		.type = (uint32_t)kind << TYPE_KIND_SHIFT |
+		    (uint32_t)elem_bytes,
+		.type_mask = kind ? UINT32_MAX : TYPE_SIZE_MASK,
 		.refs = { 1 },
 	};
 	return c;
 }
 
+public weft_chan *
+weft_chan_make(size_t elem_bytes, size_t cap)
+{
+	return weft_chan_make_kind(elem_bytes, cap, WEFT_KIND_NONE);
+}
+
 struct weft_chan *
 chan_make_timed(struct weft_timer *t)
 {
-	struct weft_chan *c = weft_chan_make(sizeof(int64_t), 1);
+	struct weft_chan *c = weft_chan_of(int64_t, 1);
 
 	if (c) {
 		c->timed = true;
@@ -85,7 +102,7 @@ weft_chan_retain(weft_chan *c)
 	return c;
 }
 
-/* Lock held. Does anybody stand in the queue whom nobody has claimed? */
+/* Lock held. Does the queue have a waiter that is not claimed? */
 static bool
 has_unclaimed(const struct waitq *q)
 {
@@ -108,8 +125,8 @@ destroy(struct weft_chan *c)
 	lock_take(&c->lock);
 	waits = has_unclaimed(&c->receivers) || has_unclaimed(&c->senders);
 	if (waits)
-		fatal("channel: released for the last time while somebody "
-		    "waits on it");
+		fatal("channel: released for the last time while a goroutine "
+		    "or thread waits on it");
 	c->dead = true;
 	chan_unlock(c);
 }
@@ -151,18 +168,12 @@ weft_chan_cap(weft_chan *c)
 	return c && !c->timed ? c->cap : 0;
 }
 
-cold static noreturn void
-fatal_elem_size(struct weft_chan *c, size_t bytes)
+public bool
+weft_chan_is_closed(weft_chan *c)
 {
-	fatal("channel: its elements have %u bytes, not %zu", c->elem_bytes,
-	    bytes);
-}
-
-void
-chan_check_size(struct weft_chan *c, size_t bytes)
-{
-	if (unlikely(bytes != c->elem_bytes && bytes != (size_t)-1))
-		fatal_elem_size(c, bytes);
+	checkpoint();
+	/* pairs with weft_chan_close: see the head */
+	return c && a_load_acq(&c->closed) && a_load_relaxed(&c->n) == 0;
 }
 
 void
@@ -208,14 +219,15 @@ ring_get(struct weft_chan *c, void *v)
 {
 	elem_put(v, slot(c, c->get), c->elem_bytes);
 	c->get = after(c, c->get);
-	/* pairs with chan_can_recv: who sees it empty sees an earlier close */
+	/* pairs with chan_can_recv, which, if it sees it empty, sees an earlier
+	 * close */
 	a_store_rel(&c->n, a_load_relaxed(&c->n) - 1);
 }
 
 /*
- * The ring is full and a sender was claimed: its element goes where the oldest
- * was. The number does not change: who looks without the lock must not see
- * less than is there.
+ * The ring is full and a sender was claimed: its element takes the slot of the
+ * oldest one. n does not change: a reader without the lock must not see fewer
+ * elements than there are.
  */
 static always_inline void
 ring_rotate(struct weft_chan *c, void *v, struct waiter *sender)
@@ -227,7 +239,8 @@ ring_rotate(struct weft_chan *c, void *v, struct waiter *sender)
 
 /* ---- what can be done at once: lock held ---- */
 
-/* As waitq_claim. A select that goes on here does not come back to leave. */
+/* As waitq_claim. A select that proceeds here does not come back to dequeue
+ * this entry. */
 static always_inline struct waiter *
 claim(struct weft_chan *c, struct waitq *q)
 {
@@ -239,8 +252,8 @@ claim(struct weft_chan *c, struct waitq *q)
 }
 
 /*
- * Both copy from or to a claimed waiter's stack under the lock, which select
- * has to hold anyway; the plain paths below do it after they released it.
+ * Both copy from or to a claimed waiter's stack under the lock, which a select
+ * has to hold anyway; the plain paths below copy after they have released it.
  */
 bool
 chan_send_locked(struct weft_chan *c, const void *v, struct waiter **wake)
@@ -289,7 +302,8 @@ chan_recv_locked(struct weft_chan *c, void *v, bool *ok, struct waiter **wake)
 
 /* ---- sending and receiving ---- */
 
-/* Lock held; released when it sleeps. The claimer's verdict. */
+/* Lock held; released when the caller sleeps. Returns what the claimer stored
+ * in ok: false for a close. */
 static noinline bool
 wait_in(struct weft_chan *c, struct waitq *q, void *elem,
     enum wait_reason reason)
@@ -395,32 +409,48 @@ weft_chan_recv(weft_chan *c, void *v)
 	return recv(c, v);
 }
 
+/*
+ * The typed forms compare one word; what differs is converted or fatal, in a
+ * function of its own, so that the common path needs no room for it.
+ */
+static noinline void
+send_converted(struct weft_chan *c, const void *v, uint32_t type)
+{
+	struct converted tmp;
+
+	weft_chan_send(c, type_convert_slow(c, v, type, &tmp));
+}
+
 public void
-weft_chan_send_(weft_chan *c, const void *v, size_t bytes)
+weft_chan_send_(weft_chan *c, const void *v, uint32_t type)
 {
 	if (unlikely(!c))
 		chan_wait_forever();
-	chan_check_size(c, bytes);
-	send(c, v);
+	if (type_fits(c, type))
+		send(c, v);
+	else
+		send_converted(c, v, type);
 }
 
 public bool
-weft_chan_recv_(weft_chan *c, void *v, size_t bytes)
+weft_chan_recv_(weft_chan *c, void *v, uint32_t type)
 {
 	if (unlikely(!c))
 		chan_wait_forever();
-	chan_check_size(c, bytes);
+	type_check(c, type, "received from");
 	return recv(c, v);
 }
 
 public void *
-weft_chan_recv_at_(weft_chan *c, void *v, size_t bytes)
+weft_chan_recv_at_(weft_chan *c, void *v, uint32_t type)
 {
-	weft_chan_recv_(c, v, bytes);
+	weft_chan_recv_(c, v, type);
 	return v;
 }
 
-/* Releases the lock, and wakes who is to be woken. */
+/* ---- without waiting ---- */
+
+/* Lock held, released on return. Wakes the waiter, if there is one. */
 static void
 finish(struct weft_chan *c, struct waiter *wake)
 {
@@ -429,7 +459,7 @@ finish(struct weft_chan *c, struct waiter *wake)
 		sleeper_wake(wake->who);
 }
 
-public int
+public bool
 weft_chan_try_send(weft_chan *c, const void *v)
 {
 	struct waiter *wake;
@@ -437,14 +467,14 @@ weft_chan_try_send(weft_chan *c, const void *v)
 
 	checkpoint();
 	if (!c || !chan_can_send(c))
-		return -EAGAIN;
+		return false;
 	lock_take(&c->lock);
 	done = chan_send_locked(c, v, &wake);
 	finish(c, wake);
-	return done ? 1 : -EAGAIN;
+	return done;
 }
 
-public int
+public bool
 weft_chan_try_recv(weft_chan *c, void *v)
 {
 	struct waiter *wake;
@@ -452,20 +482,36 @@ weft_chan_try_recv(weft_chan *c, void *v)
 
 	checkpoint();
 	if (!c || (!chan_can_recv(c) && !chan_run_timers(c)))
-		return -EAGAIN;
+		return false;
 	lock_take(&c->lock);
 	done = chan_recv_locked(c, v, &ok, &wake);
 	finish(c, wake);
-	return done ? ok : -EAGAIN;
+	return done && ok;
+}
+
+public bool
+weft_chan_try_send_(weft_chan *c, const void *v, uint32_t type)
+{
+	struct converted tmp;
+
+	return weft_chan_try_send(c, c ? type_convert(c, v, type, &tmp) : v);
+}
+
+public bool
+weft_chan_try_recv_(weft_chan *c, void *v, uint32_t type)
+{
+	if (c)
+		type_check(c, type, "received from");
+	return weft_chan_try_recv(c, v);
 }
 
 /* ---- closing ---- */
 
-/* So many are woken at a time: the first run while we collect the next. */
+/* Waiters that are woken at a time: they run while the next are collected. */
 enum { CLOSE_BATCH = 256 };
 
 /*
- * Lock held, closed: nobody joins the queues any more. Moves up to a batch of
+ * Lock held, closed: no waiter is queued any more. Moves up to a batch of
  * waiters to a list.
  */
 static void
@@ -484,8 +530,9 @@ take_batch(struct weft_chan *c, struct list *out)
 }
 
 /*
- * Who is woken may release the channel for the last time, so it is not touched
- * after the last batch; and before that only with a reference of our own.
+ * A waiter that is woken may release the channel for the last time, so the
+ * channel is not touched after the last batch, and before that only with a
+ * reference of our own.
  */
 public void
 weft_chan_close(weft_chan *c)
@@ -499,7 +546,8 @@ weft_chan_close(weft_chan *c)
 	lock_take(&c->lock);
 	if (a_load_relaxed(&c->closed))
 		fatal("channel: close of a closed channel");
-	a_store_relaxed(&c->closed, true);
+	/* pairs with weft_chan_is_closed: after the last send */
+	a_store_rel(&c->closed, true);
 	do {
 		list_init(&woken);
 		take_batch(c, &woken);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The channel record, for the rooms that do more than send and receive:
- * select, timers. chan.c has the protocol.
+ * The channel record, for the files that do more than send and receive: select
+ * and timers. chan.c has the protocol.
  */
 #ifndef CHAN_H
 #define CHAN_H
@@ -23,19 +23,22 @@ struct weft_chan {
 
 	/* constant */
 	uint32_t cap, elem_bytes;
+	uint32_t type, type_mask;	/* of an element: chan_type.h */
 
 	/* under lock */
 	uint32_t get, put;	/* where in buf, 0..cap-1 */
-	uint32_t select_refs;		/* places of selects that have yet to leave */
-	bool dead;		/* has no owner any more, only pins */
+	uint32_t select_refs;	/* queue entries of selects that are still to
+				 * dequeue them */
+	bool dead;		/* has no owner any more, only select_refs */
 	struct waitq receivers, senders;
 
 	/* any thread, atomic */
 	a32 refs;
 
-	/* constant; a timer's channel only: called when it is freed */
-	bool timed;
-	struct weft_timer *timer;
+	/* constant */
+	bool timed;		/* a timer sends on it */
+	struct weft_timer *timer;	/* of weft_after: freed with it; or
+				 * NULL */
 
 	char buf[] __attribute__((aligned(16)));
 };
@@ -44,26 +47,24 @@ enum { CHAN_ELEM_MAX = 64 * 1024 };
 
 /* ---- chan.c ---- */
 
-/* Dies unless bytes, unless it is -1, is the size of an element. */
-void chan_check_size(struct weft_chan *c, size_t bytes);
-
 /*
- * Lock held. Does it if it can be done at once; *wake is then who is to be
- * woken when the lock is released, or NULL. False if it would have to wait.
- * A send on a closed channel is fatal. ok: as in weft_case.
+ * Lock held. Performs the operation if it can be done at once; *wake is then
+ * the waiter that the caller wakes after it has released the lock, or NULL.
+ * False if the operation would have to wait. A send on a closed channel is
+ * fatal. ok: as in weft_case.
  */
 bool chan_send_locked(struct weft_chan *c, const void *v,
     struct waiter **wake);
 bool chan_recv_locked(struct weft_chan *c, void *v, bool *ok,
     struct waiter **wake);
 noreturn cold void chan_fatal_closed(void);
-/* The caller waits for ever. */
+/* Blocks the caller for ever. */
 void chan_wait_forever(void);
 
 /*
- * A select takes a place in a queue of the channel, and comes back to it.
- * Until then the record stays, though its last owner may be gone; unless the
- * place is claimed, which takes the pin off. Lock held.
+ * A select that has an entry in a queue of the channel comes back to dequeue
+ * it. Until then the record is not freed, even if its last owner has released
+ * it; unless the entry is claimed, which ends the pin. Lock held.
  */
 static inline void
 chan_pin(struct weft_chan *c)
@@ -76,18 +77,18 @@ chan_unpin(struct weft_chan *c)
 	check(c->select_refs > 0);
 	c->select_refs--;
 }
-/* Releases the lock, and frees a channel that nobody needs any more. */
+/* Releases the lock, and frees a channel without owners and pins. */
 void chan_unlock(struct weft_chan *c);
 
 /*
- * A hint without the lock: could it be done at once? If it could throughout
- * the call the answer is yes; if it could not throughout, no.
+ * A hint without the lock: could the operation be done at once? Yes if it could
+ * throughout the call, no if it could not throughout the call.
  */
 static inline bool
 chan_can_send(struct weft_chan *c)
 {
 	if (a_load_relaxed(&c->closed))
-		return true;		/* and dies of it */
+		return true;		/* which is fatal */
 	return c->cap ? a_load_relaxed(&c->n) < c->cap :
 	    !waitq_empty(&c->receivers);
 }
@@ -95,8 +96,8 @@ chan_can_send(struct weft_chan *c)
 static inline bool
 chan_can_recv(struct weft_chan *c)
 {
-	/* pairs with ring_get: it was empty before it was closed, or we see
-	 * that it is closed */
+	/* pairs with ring_get: either it was empty before it was closed, or
+	 * the load of closed sees the close */
 	bool some = c->cap ? a_load_acq(&c->n) > 0 :
 	    !waitq_empty(&c->senders);
 
@@ -104,9 +105,10 @@ chan_can_recv(struct weft_chan *c)
 }
 
 /*
- * Nothing is there, and who asked does not wait. If it is a timer's channel
- * the timer may be due, and only waiting for this goroutine to let it fire:
- * then that is done. True if something may be there now.
+ * The channel was found empty by a caller that does not wait. If it is a
+ * timer's, the timer may be due and not have fired only because this goroutine
+ * keeps the P busy: then it fires here. True if the channel may have an
+ * element now.
  */
 static inline bool
 chan_run_timers(struct weft_chan *c)
@@ -128,7 +130,7 @@ elem_copy(void *to, const void *from, uint32_t bytes)
 		memcpy(to, from, bytes);
 }
 
-/* What is received: into v if there is room, zero bytes if from is NULL. */
+/* Stores an element in v, unless that is NULL; zero bytes if from is NULL. */
 static always_inline void
 elem_put(void *v, const void *from, uint32_t bytes)
 {
@@ -142,11 +144,11 @@ elem_put(void *v, const void *from, uint32_t bytes)
 
 /* ---- for timers ---- */
 
-/* A channel for one time, that reads as having no room. */
+/* A channel that buffers one time, and whose capacity reads 0. */
 struct weft_chan *chan_make_timed(struct weft_timer *t);
-/* Puts the time into it unless one is there; who is woken goes on the list. */
+/* Sends the time unless one is buffered; a goroutine woken goes on the list. */
 void chan_send_time(struct weft_chan *c, int64_t now, struct glist *woken);
-/* Takes out what is there; true if something was. */
+/* Drops what is buffered; true if something was. */
 bool chan_drain(struct weft_chan *c);
 
 #endif

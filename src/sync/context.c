@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contexts: a tree in which each node keeps its parent, and a parent knows
+ * Contexts: a tree in which each node retains its parent, and a parent lists
  * the children that a cancel must still reach.
  *
- * One lock for each tree, in its topmost node, which lives as long as any
- * other: a child keeps its parent. Under it are all links, and every cancel.
+ * Each tree has one lock, in its topmost node, which lives as long as any
+ * other since a child retains its parent. It guards all links, and every
+ * cancel. A node of weft_context_without_cancel has a parent, for its values,
+ * but is the top of a tree of its own.
  *
- * Under the lock a cancel collects all that are below, breadth first, with
- * the list of those it found as its queue, and then marks them from the end
- * of that list on: linear, no recursion. Children are marked before their
- * parents, so who sees a context cancelled, with or without the lock, sees all
- * below it cancelled; also who finds nothing left to cancel since another
- * call came first. The list keeps each of them. With the lock released the
- * sleepers that watched are made runnable and the channels closed, parents
- * first. A second cancel that comes meanwhile does not wait for that.
+ * Under the lock a cancel collects all nodes below, breadth first, with the
+ * list of those it found as its queue, and then marks them from the end of
+ * that list on: linear, no recursion. Children are marked before their
+ * parents, so a reader that sees a context cancelled, with or without the
+ * lock, sees all below it cancelled; also a caller of cancel that finds nothing
+ * left to do because another call came first. The list retains each of them.
+ * After the lock is released the sleepers that watched are made runnable,
+ * callbacks called, and then the channels closed, parents first. A second
+ * cancel that comes meanwhile does not wait for that.
  *
- * A node that is cancelled leaves its parent's list, and takes no children
- * and no watches on its lists any more: what nobody can reach twice is
- * cancelled once.
+ * A node that is cancelled leaves its parent's list, and takes no children and
+ * no watches any more: what can be reached only once is cancelled once.
  *
- * Life: a parent's list does not keep a child. Its last owner counts it down
- * to 0, and then takes it off the list, under the lock. Who finds a child with
- * a count of 0 there leaves it alone: nobody will ever ask it, and it has no
- * children, as they would keep it.
+ * Life: a parent's list does not retain a child. The last owner counts the
+ * child down to 0, and then takes it off the list, under the lock. A cancel
+ * that finds a child with a count of 0 there skips it: no caller will ever ask
+ * it, and it has no children, as they would retain it.
  *
  * Rejected: a lock for each node, one taken at a time. It is held shorter
  * when a hundred thousand are cancelled, but then a child may say 0 after its
@@ -41,15 +43,16 @@
 #include "sched.h"
 #include "spawn.h"
 
-/* A goroutine could not be made: again in a while. */
+/* A goroutine could not be made: when to try again. */
 enum { RETRY_NS = 1000000 };
 
 struct weft_context {
 	/* constant */
-	weft_context *parent;	/* kept by us; NULL: the root */
+	weft_context *parent;	/* retained by us; NULL: the root */
 	weft_context *top;	/* has the tree's lock */
 	weft_chan *done;
 	int64_t deadline;	/* the earliest from here upwards */
+	int deadline_cause;	/* of the node that has that one */
 	const void *key;	/* NULL: has no value */
 	void *value;
 	bool timed;		/* has a deadline of its own, and a timer */
@@ -61,15 +64,15 @@ struct weft_context {
 
 	/* under the lock of the tree */
 	struct list children;	/* not cancelled */
-	struct list watches;	/* sleeps to end */
+	struct list watches;	/* sleeps to end, callbacks to call */
 	/*
-	 * In the children of the parent, next is NULL if not; then, of who
-	 * cancels it, in its list.
+	 * In the children of the parent, next is NULL if not; then in the list
+	 * of the cancel that found it.
 	 */
 	struct list sibling;
 
-	/* the timer's callback; who has stopped the timer */
-	bool expiring;		/* the callback has counted itself in */
+	/* the timer's callback, or after the timer was stopped */
+	bool expiring;		/* the callback has retained us */
 	struct timer timer;
 
 	struct lock lock;	/* of the tree, if this is the top */
@@ -77,8 +80,9 @@ struct weft_context {
 
 /* ---- life ---- */
 
+/* In the tree of its parent; or without a tree, as its top. */
 static weft_context *
-make(weft_context *parent)
+make(weft_context *parent, bool own_tree)
 {
 	weft_context *c = calloc(1, sizeof *c);
 
@@ -90,8 +94,9 @@ make(weft_context *parent)
 		return NULL;
 	}
 	c->parent = weft_context_retain(parent);
-	c->top = parent ? parent->top : c;
-	c->deadline = weft_context_deadline(parent);
+	c->top = parent && !own_tree ? parent->top : c;
+	c->deadline = own_tree ? WEFT_NEVER : weft_context_deadline(parent);
+	c->deadline_cause = parent ? parent->deadline_cause : -ETIMEDOUT;
 	a_init(&c->refs, 1);
 	list_init(&c->children);
 	list_init(&c->watches);
@@ -118,7 +123,7 @@ weft_context_retain(weft_context *ctx)
 	return ctx;
 }
 
-/* One less; true if it was the last. */
+/* Drops a reference; true if it was the last. */
 static bool
 drop_ref(weft_context *c)
 {
@@ -130,7 +135,7 @@ drop_ref(weft_context *c)
 	return old == 1;
 }
 
-/* Nobody has it any more, but its parent's list and its timer may. */
+/* No references are left, but its parent's list and its timer may have it. */
 static void
 destroy(weft_context *c)
 {
@@ -144,13 +149,15 @@ destroy(weft_context *c)
 		fatal("context: released more often than retained: "
 		    "it has children");
 	if (unlikely(!list_empty(&c->watches)))
-		fatal("context: released while somebody waits with it");
+		fatal("context: released while a goroutine or thread waits "
+		    "with it");
 	lock_drop(&c->top->lock);
 	weft_chan_release(c->done);
 	free(c);
 }
 
-/* A parent may go with its last child, and so on: a loop, trees are deep. */
+/* A parent may be freed with its last child, and so on: a loop, since trees may
+ * be deep. */
 public void
 weft_context_release(weft_context *ctx)
 {
@@ -171,8 +178,8 @@ error_of(weft_context *c)
 }
 
 /*
- * Its time is up, and nobody has said so yet: all Ps may be busy, or there may
- * be no runtime. Who asks need not wait for that.
+ * Its deadline is over, and its timer has not cancelled it yet: all Ps may be
+ * busy, or there may be no runtime. A caller that asks does not depend on that.
  */
 static bool
 overdue(weft_context *c)
@@ -184,9 +191,18 @@ overdue(weft_context *c)
 /* What a cancel has done and has still to do. */
 struct sweep {
 	int error, cause;
-	struct list found;	/* by sibling, each kept: parents first */
+	struct list found;	/* by sibling, each retained: parents first */
+	struct list callbacks;	/* watches without a sleeper */
 	struct glist woken;
 };
+
+static void
+sweep_init(struct sweep *s, int error, int cause)
+{
+	*s = (struct sweep){ .error = error, .cause = cause };
+	list_init(&s->found);
+	list_init(&s->callbacks);
+}
 
 static weft_context *
 by_sibling(struct list *l)
@@ -194,7 +210,7 @@ by_sibling(struct list *l)
 	return container_of(l, weft_context, sibling);
 }
 
-/* Lock held. The sweep has got a count of it. */
+/* Lock held. The sweep has a reference to it. */
 static void
 collect(struct sweep *s, weft_context *c)
 {
@@ -219,7 +235,8 @@ collect_children(struct sweep *s, weft_context *c)
 
 /*
  * Lock held; all below it are marked. Sleeps are ended here and not later:
- * when context_unwatch has had the lock nobody may touch them.
+ * after context_unwatch has had the lock their records are gone. Callbacks are
+ * only taken off the list, which makes them ours.
  */
 static void
 mark(struct sweep *s, weft_context *c)
@@ -232,14 +249,17 @@ mark(struct sweep *s, weft_context *c)
 		    container_of(c->watches.next, struct watch, link);
 
 		list_remove(&w->link);
-		if (w->fn)
+		w->queued = false;
+		if (w->who)
+			sleeper_end(w->who, RACE_CANCELLED, &s->woken);
+		else if (w->fn)
 			w->fn(w, s->error, &s->woken);
 		else
-			sleeper_end(w->who, RACE_CANCELLED, &s->woken);
+			list_push(&s->callbacks, &w->link);
 	}
 }
 
-/* Lock held. The caller has a count of c, which it keeps. */
+/* Lock held. The caller has a reference to c, which it keeps. */
 static void
 sweep(struct sweep *s, weft_context *c)
 {
@@ -253,7 +273,7 @@ sweep(struct sweep *s, weft_context *c)
 	}
 }
 
-/* If the callback waits to be called again it will not be. */
+/* A callback that was to be called again will not be. */
 static void
 stop_timer(weft_context *c)
 {
@@ -267,6 +287,13 @@ finish_cancel(struct sweep *s)
 {
 	hard_pause();
 	sched_ready_list(&s->woken);
+	while (!list_empty(&s->callbacks)) {
+		struct watch *w =
+		    container_of(s->callbacks.next, struct watch, link);
+
+		list_remove(&w->link);
+		w->callback(w);
+	}
 	while (!list_empty(&s->found)) {
 		weft_context *c = by_sibling(s->found.next);
 
@@ -278,15 +305,15 @@ finish_cancel(struct sweep *s)
 	}
 }
 
-/* The caller has a count of c, which it keeps. */
+/* The caller has a reference to c, which it keeps. */
 static void
 cancel(weft_context *c, int error, int cause)
 {
-	struct sweep s = { .error = error, .cause = cause };
+	struct sweep s;
 
 	if (error_of(c))
 		return;
-	list_init(&s.found);
+	sweep_init(&s, error, cause);
 	lock_take(&c->top->lock);
 	if (!error_of(c))
 		sweep(&s, c);
@@ -305,16 +332,22 @@ weft_context_cancel(weft_context *ctx, int cause)
 /* ---- deadlines ---- */
 
 static void
+cancel_overdue(weft_context *c)
+{
+	cancel(c, -ETIMEDOUT, c->deadline_cause);
+}
+
+static void
 cancel_expired(void *ctx)
 {
-	cancel(ctx, -ETIMEDOUT, -ETIMEDOUT);
+	cancel_overdue(ctx);
 	weft_context_release(ctx);
 }
 
 /*
  * The timer's callback, under its heap's lock, where no context may be
- * cancelled: a goroutine does it. It gets a count of the context, unless the
- * last one is gone; then who destroys it waits in timer_stop for us.
+ * cancelled: a goroutine does it. It gets a reference to the context, unless
+ * the last one is gone; then destroy waits in timer_stop for us.
  */
 static void
 expire(struct timer *t, int64_t now, struct glist *woken)
@@ -337,18 +370,18 @@ expire(struct timer *t, int64_t now, struct glist *woken)
 
 /*
  * From here on a cancel of its parent reaches it. If that came before, it is
- * made cancelled. Nobody else has it yet but, if it is set, its timer: that
- * may have come first.
+ * made cancelled. Only the caller has it yet and, if it is armed, its timer,
+ * which may have come first.
  */
 static void
 join(weft_context *c)
 {
 	weft_context *p = c->parent;
-	struct sweep s = {0};
+	struct sweep s;
 
 	if (!p)
 		return;
-	list_init(&s.found);
+	sweep_init(&s, 0, 0);
 	lock_take(&c->top->lock);
 	s.error = error_of(p);
 	s.cause = p->cause;
@@ -363,7 +396,7 @@ join(weft_context *c)
 public weft_context *
 weft_context_make(weft_context *parent)
 {
-	weft_context *c = make(parent);
+	weft_context *c = make(parent, false);
 
 	if (c)
 		join(c);
@@ -377,7 +410,7 @@ weft_context_make_value(weft_context *parent, const void *key, void *value)
 
 	if (!key)
 		fatal("context: null key");
-	c = make(parent);
+	c = make(parent, false);
 	if (c) {
 		c->key = key;
 		c->value = value;
@@ -387,15 +420,22 @@ weft_context_make_value(weft_context *parent, const void *key, void *value)
 }
 
 public weft_context *
-weft_context_make_until(weft_context *parent, int64_t when)
+weft_context_without_cancel(weft_context *parent)
 {
-	weft_context *c = make(parent);
+	return make(parent, true);
+}
+
+public weft_context *
+weft_context_make_until_cause(weft_context *parent, int64_t when, int cause)
+{
+	weft_context *c = make(parent, false);
 	bool past = false;
 
 	if (!c)
 		return NULL;
-	if (when < c->deadline) {
+	if (when != 0 && when < c->deadline) {
 		c->deadline = when;
+		c->deadline_cause = cause ? cause : -ETIMEDOUT;
 		past = when <= os_now_ns();
 		c->timed = !past;
 	}
@@ -406,8 +446,14 @@ weft_context_make_until(weft_context *parent, int64_t when)
 	}
 	join(c);
 	if (past)
-		cancel(c, -ETIMEDOUT, -ETIMEDOUT);
+		cancel_overdue(c);
 	return c;
+}
+
+public weft_context *
+weft_context_make_until(weft_context *parent, int64_t when)
+{
+	return weft_context_make_until_cause(parent, when, 0);
 }
 
 /* ---- asking ---- */
@@ -419,7 +465,7 @@ weft_context_error(weft_context *ctx)
 	if (!ctx)
 		return 0;
 	if (unlikely(overdue(ctx)))
-		cancel(ctx, -ETIMEDOUT, -ETIMEDOUT);
+		cancel_overdue(ctx);
 	return error_of(ctx);
 }
 
@@ -451,52 +497,70 @@ weft_context_value(weft_context *ctx, const void *key)
 	return NULL;
 }
 
-/* ---- for who waits ---- */
+/* ---- for waits that a context ends, and callbacks ---- */
 
-/* 0: it is on the list; or the error of the context. */
-static int
-add_watch(weft_context *ctx, struct watch *w)
+/*
+ * True if the watch was queued; false if ctx is cancelled. A watch that was
+ * queued is not touched after the lock is released: a cancel may have had it.
+ */
+static bool
+enqueue(weft_context *ctx, struct watch *w)
 {
-	int err;
+	bool queued;
 
 	lock_take(&ctx->top->lock);
-	err = error_of(ctx);
-	if (!err)
+	queued = !error_of(ctx);
+	w->queued = queued;
+	if (queued)
 		list_push(&ctx->watches, &w->link);
 	lock_drop(&ctx->top->lock);
-	return err;
+	hard_pause();
+	return queued;
 }
 
 int
 context_watch(weft_context *ctx, struct watch *w, struct sleeper *s)
 {
-	w->link.next = NULL;
-	w->who = s;
-	w->fn = NULL;
+	*w = (struct watch){ .who = s };
 	if (!ctx)
 		return 0;
 	sleeper_set_multi(s);
-	s->when = ctx->deadline;	/* of a plain thread: it sees to it */
-	return add_watch(ctx, w);
+	/* A plain thread ends its sleep itself. */
+	if (!s->gp && ctx->deadline < s->when)
+		s->when = ctx->deadline;
+	return enqueue(ctx, w) ? 0 : error_of(ctx);
 }
 
 int
 context_watch_fn(weft_context *ctx, struct watch *w,
     void (*fn)(struct watch *w, int error, struct glist *woken))
 {
-	w->link.next = NULL;
-	w->who = NULL;
-	w->fn = fn;
-	return ctx ? add_watch(ctx, w) : 0;
+	*w = (struct watch){ .fn = fn };
+	if (!ctx)
+		return 0;
+	return enqueue(ctx, w) ? 0 : error_of(ctx);
 }
 
-void
+bool
+context_watch_callback(weft_context *ctx, struct watch *w,
+    void (*callback)(struct watch *w))
+{
+	*w = (struct watch){ .callback = callback };
+	return enqueue(ctx, w);
+}
+
+bool
 context_unwatch(weft_context *ctx, struct watch *w)
 {
+	bool was;
+
 	if (!ctx)
-		return;
+		return false;
 	lock_take(&ctx->top->lock);
-	if (w->link.next)
+	was = w->queued;
+	if (was)
 		list_remove(&w->link);
+	w->queued = false;
 	lock_drop(&ctx->top->lock);
+	return was;
 }

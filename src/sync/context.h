@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contexts, for the rooms whose waits a context can end.
+ * Contexts, for the files whose waits a context can end.
  *
  *	err = context_watch(ctx, &w, &s);	before it sleeps
  *	sleeper_sleep(...)			CANCELLED: the context did it
@@ -13,22 +13,26 @@
 #include "weft.h"
 
 /*
- * A sleep that a context ends, on the stack of the sleeper; or a function that
- * it calls.
+ * A sleep that a context ends, on the sleeper's stack; or a function that it
+ * calls, under its lock or after it.
  */
 struct watch {
-	struct list link;	/* under the tree's lock; next is NULL when it
-				 * is on no list */
-	/* constant while linked */
-	struct sleeper *who;	/* if fn is NULL */
+	/* under the tree's lock */
+	struct list link;	/* if queued; then of the cancel that took it */
+	bool queued;		/* in the list of the context */
+	/* constant while queued; one of the three is not NULL */
+	struct sleeper *who;
 	void (*fn)(struct watch *w, int error, struct glist *woken);
+	void (*callback)(struct watch *w);
 };
 
 /*
- * 0: from now on a cancel ends that sleep, or has it not begin. Otherwise the
- * error of the context, which is cancelled already. The sleeper is multi-wait
- * from then on. No lock of RANK_CONTEXT on is held. With ctx NULL: 0, and
- * nothing is done.
+ * 0: from now on a cancel ends that sleep, or keeps it from beginning.
+ * Otherwise the error of the context, which is cancelled already. The sleeper
+ * is multi-wait from then on. If it is a plain thread its limit, which
+ * sleeper_arm may have set before, is the context's deadline if that is
+ * earlier. No lock of RANK_CONTEXT on is held. With ctx NULL: 0, and nothing
+ * is done.
  */
 int context_watch(weft_context *ctx, struct watch *w, struct sleeper *s);
 
@@ -41,10 +45,19 @@ int context_watch_fn(weft_context *ctx, struct watch *w,
     void (*fn)(struct watch *w, int error, struct glist *woken));
 
 /*
- * When it returns the context touches neither the watch nor its sleeper any
- * more. If context_watch gave an error it need not, but may be called. Locks
- * as above.
+ * True: a cancel will call the callback, once, with no lock held; the watch
+ * belongs to the callee then. False: ctx, which is not NULL, is cancelled, and
+ * nothing is done. Locks as above.
  */
-void context_unwatch(weft_context *ctx, struct watch *w);
+bool context_watch_callback(weft_context *ctx, struct watch *w,
+    void (*callback)(struct watch *w));
+
+/*
+ * When it has returned the context touches neither the watch nor its sleeper
+ * any more. After an error of context_watch it may be called, but need not.
+ * True if it was still queued; false for a callback that has been, or is about
+ * to be, called: that one keeps its watch. Locks as above.
+ */
+bool context_unwatch(weft_context *ctx, struct watch *w);
 
 #endif

@@ -2,39 +2,46 @@
 /*
  * Select: one of several channel operations.
  *
- *	1. look	without locks, at every case. If some can go on, one of them is
- *		chosen at random and tried under its own lock.
+ *	1. look	without locks, at every case. If some can proceed, one of them
+ *		is chosen at random and tried under its own lock.
  *	2. lock	all channels, in the order of their addresses, each once, and
- *		look again: this is the one instant that a default, a deadline
- *		and the ordered forms speak of.
+ *		look again: this is the one instant that a default, a deadline,
+ *		a context and the ordered forms are about.
  *	3. wait	in the queue of every case, all locks held until the sleeper is
  *		parked. One sleeper, multi-wait by all.
- *	4. leave the queues it still stands in, one lock at a time.
+ *	4. dequeue the entries that are still queued, one lock at a time.
+ *
+ * A time that is over, or a context that is cancelled, turns the select into
+ * one with a default: what can proceed at the instant of step 2 still does.
+ * The timer is armed and the context watched before step 2. Either may end the
+ * sleep before it begins (RACE_EARLY, waitq.h); step 3 then returns at once.
  *
  * Choosing needs no permutation: the k-th case found ready replaces the choice
  * with probability 1/k, so each of them is as likely as any other.
  *
  * In step 3 the context that follows a parking goroutine releases the locks in
- * order, reading our records, while somebody who got the first one may wake us
- * already. Step 4 takes the locks in that order, too, so we cannot get past it,
+ * order, reading our records, while the next owner of the first one may wake us
+ * already. Step 4 takes the locks in the same order, so we cannot get past it,
  * and give up those records, before the last one was released. Only the lock
- * of the channel that won is not taken again: who claimed us had it, so it had
- * been released, with all before it; and he may have freed the channel since.
- * All other places pin their channels until step 4 (chan.c), those of the same
+ * of the channel that won is not taken again: the claimer has had it, so it had
+ * been released, with all before it; and the channel may have been freed since.
+ * All other entries pin their channels until step 4 (chan.c), those of the same
  * channel in other cases, too.
  *
  * Everything is linear in the number of cases: sorting is by digits.
  */
+#include "select.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "chan.h"
+#include "chan_type.h"
+#include "context.h"
 #include "fatal.h"
 #include "os.h"
 #include "preempt.h"
 #include "sched.h"
-
-enum { OP_SEND = 1, OP_RECV = 2, OP_DEFAULT = 3 };
 
 enum {
 	FEW = 16,		/* cases whose records fit on the stack */
@@ -50,13 +57,15 @@ struct select {
 	weft_case *cases;
 	size_t n;
 	bool ordered;
-	size_t other;		/* the default, or NONE */
+	struct select_limit limit;
+	size_t other;		/* the default, or NONE; n: do not wait */
 
 	/* one for each case with a channel, sorted by channel */
 	size_t n_live;
 	struct waiter *waiters;
 	struct entry *order;
 	struct sleeper who;
+	enum race ended;	/* how the sleep ended, if it returned NONE */
 };
 
 struct entry {
@@ -86,18 +95,32 @@ random_below(uint32_t n)
 	return r;
 }
 
+/* WEFT_OP_SEND, or WEFT_OP_VALUE_. */
 static bool
-can_go_on(weft_case *k)
+is_send(const weft_case *k)
+{
+	return (k->op & 3) == WEFT_OP_SEND;
+}
+
+/* The element to send, or the room for one. */
+static void *
+elem_of(weft_case *k)
+{
+	return k->op == WEFT_OP_VALUE_ ? k->value_ : k->elem;
+}
+
+static bool
+can_proceed(weft_case *k)
 {
 	if (!k->chan)
 		return false;
-	return k->op_ == OP_SEND ? chan_can_send(k->chan) :
-	    chan_can_recv(k->chan);
+	return is_send(k) ? chan_can_send(k->chan) : chan_can_recv(k->chan);
 }
 
 /*
- * One that can go on, or NONE. Exact if all locks are held; else a hint. A
- * single look is enough for the ordered form only if nothing comes before.
+ * One that can proceed, or NONE. Exact if all locks are held; else a hint. The
+ * ordered form may take a case without the locks only if all before it have no
+ * channel.
  */
 static size_t
 choose(struct select *s, bool locked)
@@ -106,7 +129,7 @@ choose(struct select *s, bool locked)
 	uint32_t found = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
-		if (!can_go_on(&s->cases[i])) {
+		if (!can_proceed(&s->cases[i])) {
 			if (s->ordered && !locked && s->cases[i].chan)
 				return NONE;
 			continue;
@@ -119,13 +142,13 @@ choose(struct select *s, bool locked)
 	return choice;
 }
 
-/* Its lock held. True if it was done; *wake is who it was done with. */
+/* Its lock held. True if it was done; *wake is then the partner, or NULL. */
 static bool
 perform(weft_case *k, struct waiter **wake)
 {
-	k->ok = k->op_ == OP_SEND;
-	if (k->op_ == OP_SEND)
-		return chan_send_locked(k->chan, k->elem, wake);
+	k->ok = is_send(k);
+	if (k->ok)
+		return chan_send_locked(k->chan, elem_of(k), wake);
 	return chan_recv_locked(k->chan, k->elem, &k->ok, wake);
 }
 
@@ -208,8 +231,8 @@ first_of_its(const struct select *s, size_t i)
 }
 
 /*
- * Who comes to a channel takes the first waiter: cases of the same channel
- * must not always stand there in the same order.
+ * A partner takes the first waiter of the queue: cases of the same channel must
+ * not always be queued in the same order.
  */
 static void
 mix_equals(struct select *s)
@@ -241,9 +264,7 @@ lock_all(struct select *s)
 	}
 }
 
-/*
- * The last one's release may be the end of *s: its sleeper may be on its way.
- */
+/* After the release of the last lock *s may be gone: its sleeper may run. */
 static void
 unlock_all(void *arg)
 {
@@ -261,7 +282,7 @@ unlock_all(void *arg)
 		lock_drop(&c->lock);
 }
 
-/* With no locks nothing keeps the sleeper from having left. */
+/* With no locks nothing keeps the sleeper's record alive. */
 static void
 no_locks(void *gone)
 {
@@ -273,7 +294,7 @@ no_locks(void *gone)
 static struct waitq *
 queue_of(const weft_case *k)
 {
-	return k->op_ == OP_SEND ? &k->chan->senders : &k->chan->receivers;
+	return is_send(k) ? &k->chan->senders : &k->chan->receivers;
 }
 
 /* All locks held. */
@@ -285,7 +306,7 @@ enqueue(struct select *s)
 		struct waiter *w = &s->waiters[i];
 
 		w->who = &s->who;
-		w->elem = k->elem;
+		w->elem = elem_of(k);
 		waitq_push(queue_of(k), w);
 		chan_pin(k->chan);
 	}
@@ -298,8 +319,8 @@ last_of_its(const struct select *s, size_t i)
 }
 
 /*
- * No lock held. Leaves all queues but that of `won`, if its channel stands in
- * no other case: see the head.
+ * No lock held. Removes all entries but `won`, whose channel is not touched if
+ * it is in no other case: see the head.
  */
 static void
 dequeue(struct select *s, const struct waiter *won)
@@ -322,7 +343,10 @@ dequeue(struct select *s, const struct waiter *won)
 	}
 }
 
-/* All locks held, released on return. The index, or NONE: the time is up. */
+/*
+ * All locks held, released on return. The index, or NONE: the time or the
+ * context ended the sleep.
+ */
 static size_t
 wait_for_one(struct select *s)
 {
@@ -330,8 +354,9 @@ wait_for_one(struct select *s)
 	size_t index = NONE;
 
 	enqueue(s);
-	if (sleeper_sleep_with(&s->who, s->n_live ? unlock_all : no_locks, s,
-	    WAIT_SELECT) == RACE_CLAIMED)
+	s->ended = sleeper_sleep_with(&s->who,
+	    s->n_live ? unlock_all : no_locks, s, WAIT_SELECT);
+	if (s->ended == RACE_CLAIMED)
 		w = s->who.won;
 	dequeue(s, w);
 	if (w) {
@@ -340,7 +365,7 @@ wait_for_one(struct select *s)
 
 		index = e->index;
 		k->ok = w->ok;
-		if (!w->ok && k->op_ == OP_SEND)
+		if (!w->ok && is_send(k))
 			chan_fatal_closed();
 		if (!w->ok)
 			elem_put(k->elem, NULL, e->elem_bytes);
@@ -349,8 +374,8 @@ wait_for_one(struct select *s)
 }
 
 /*
- * Steps 2 to 4. NONE if none could go on at that instant and there is a
- * default, or until the sleeper's time is up.
+ * Steps 2 to 4. NONE if none could proceed at that instant and there is a
+ * default, or until the sleep was ended.
  */
 static size_t
 lock_and_wait(struct select *s)
@@ -360,8 +385,8 @@ lock_and_wait(struct select *s)
 
 	lock_all(s);
 	/*
-	 * A partner may turn out to be claimed elsewhere, which leaves the
-	 * queue shorter: so this ends.
+	 * A partner may turn out to be claimed elsewhere; its entry is then
+	 * removed from the queue, so this ends.
 	 */
 	do
 		i = choose(s, true);
@@ -374,64 +399,125 @@ lock_and_wait(struct select *s)
 	return i;
 }
 
-/* Fills in the sorted cases, in memory for n of them. */
-static size_t
-sort_and_wait(struct select *s, struct waiter *waiters, struct entry *order,
-    int64_t when)
+/* Fills in the cases that have a channel, sorted by that. */
+static void
+sort(struct select *s)
 {
-	size_t i;
-
-	s->waiters = waiters;
-	s->order = order;
 	s->n_live = 0;
-	for (i = 0; i < s->n; i++)
+	for (size_t i = 0; i < s->n; i++)
 		if (s->cases[i].chan)
 			s->order[s->n_live++] = (struct entry){
 			    s->cases[i].chan, (uint32_t)i,
 			    s->cases[i].chan->elem_bytes };
 	if (s->n_live <= SORT_FEW)
-		sort_few(order, s->n_live);
+		sort_few(s->order, s->n_live);
 	else
-		sort_many(order, s->n_live);
+		sort_many(s->order, s->n_live);
 	if (!s->ordered)
 		mix_equals(s);
+}
+
+/* In memory for n cases. */
+static size_t
+sort_and_wait(struct select *s, struct waiter *waiters, struct entry *order)
+{
+	weft_context *ctx = s->other == NONE ? s->limit.ctx : NULL;
+	struct watch watch;
+	size_t i;
+
+	s->waiters = waiters;
+	s->order = order;
+	sort(s);
 	sleeper_init(&s->who);
 	if (s->other == NONE)
-		sleeper_arm(&s->who, when);
+		sleeper_arm(&s->who, s->limit.when);
+	if (context_watch(ctx, &watch, &s->who) != 0) {
+		s->ended = RACE_CANCELLED;
+		s->other = s->n;
+	}
 	i = lock_and_wait(s);
+	context_unwatch(ctx, &watch);
 	sleeper_disarm(&s->who);
 	return i;
 }
 
 static noinline size_t
-settle_few(struct select *s, int64_t when)
+settle_few(struct select *s)
 {
 	struct waiter waiters[FEW];
 	struct entry order[FEW];
 
-	return sort_and_wait(s, waiters, order, when);
+	return sort_and_wait(s, waiters, order);
 }
 
-/* -ENOMEM in *err if memory is refused. */
+/* *enomem: memory is refused. */
 static cold size_t
-settle_many(struct select *s, int64_t when, int *err)
+settle_many(struct select *s, bool *enomem)
 {
 	struct waiter *waiters = malloc(s->n * sizeof *waiters);
 	struct entry *order = malloc(2 * s->n * sizeof *order);
 	size_t i = NONE;
 
 	if (waiters && order)
-		i = sort_and_wait(s, waiters, order, when);
+		i = sort_and_wait(s, waiters, order);
 	else
-		*err = -ENOMEM;
+		*enomem = true;
 	free(waiters);
 	free(order);
 	return i;
 }
 
+/* ---- limits ---- */
+
+/*
+ * Is the time over, or the context cancelled, before the select has waited?
+ * Then it does not wait, and this is the reason if none can proceed.
+ */
+static bool
+over(struct select *s)
+{
+	s->ended = RACE_OPEN;
+	if (s->limit.when != NEVER_NS && s->limit.when <= os_now_ns())
+		s->ended = RACE_EXPIRED;
+	else if (s->limit.ctx && weft_context_error(s->limit.ctx))
+		s->ended = RACE_CANCELLED;
+	return s->ended != RACE_OPEN;
+}
+
+/*
+ * A plain thread sleeps until the earlier of both times itself; whichever it
+ * was is the reason.
+ */
+static int
+reason(const struct select *s)
+{
+	if (s->ended == RACE_CANCELLED ||
+	    weft_context_deadline(s->limit.ctx) < s->limit.when)
+		return SELECT_CONTEXT;
+	return SELECT_TIMEOUT;
+}
+
 /* ---- the public forms ---- */
 
-/* Looks at what the caller wrote. The number of the default, or NONE. */
+static void
+check_type(weft_case *k)
+{
+	struct converted tmp;
+
+	if (type_fits(k->chan, k->type_))
+		return;
+	if (k->op == WEFT_OP_VALUE_) {
+		if (type_convert_slow(k->chan, k->value_, k->type_, &tmp) ==
+		    &tmp)
+			k->value_[0] = tmp.value;
+		k->type_ = k->chan->type;
+		return;
+	}
+	type_check_slow(k->chan, k->type_,
+	    is_send(k) ? "sent on" : "received from");
+}
+
+/* Checks what the caller wrote. The index of the default, or NONE. */
 static size_t
 check_cases(weft_case *cases, size_t n)
 {
@@ -442,32 +528,34 @@ check_cases(weft_case *cases, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		weft_case *k = &cases[i];
 
-		if (k->op_ == OP_DEFAULT) {
+		if (k->op == WEFT_OP_DEFAULT) {
 			if (other != NONE)
 				fatal("select: two defaults");
 			other = i;
 			k->chan = NULL;
-		} else if (k->op_ != OP_SEND && k->op_ != OP_RECV) {
-			fatal("select: case %zu is none", i);
+		} else if (!is_send(k) && k->op != WEFT_OP_RECV) {
+			fatal("select: case %zu has no operation", i);
 		} else if (k->chan) {
-			chan_check_size(k->chan, k->bytes_);
+			check_type(k);
 		}
 	}
 	return other;
 }
 
-static int
-select_any(weft_case *cases, size_t n, bool ordered, int64_t when)
+int
+select_case(weft_case *cases, size_t n, bool ordered,
+    struct select_limit limit)
 {
-	bool poll = when != NEVER_NS && when <= os_now_ns();
 	struct select s;
+	bool enomem = false;
 	size_t i;
-	int err = -ETIMEDOUT;
 
 	checkpoint();
 	s.cases = cases;
 	s.n = n;
 	s.ordered = ordered;
+	s.limit.when = limit.when ? limit.when : NEVER_NS;
+	s.limit.ctx = limit.ctx;
 	s.other = check_cases(cases, n);
 	for (int look = 0; look < LOOKS; look++) {
 		i = choose(&s, false);
@@ -476,63 +564,70 @@ select_any(weft_case *cases, size_t n, bool ordered, int64_t when)
 		if (try_one(&cases[i]))
 			return (int)i;
 	}
-	if (s.other == NONE && poll)
+	if (s.other == NONE && over(&s))
 		s.other = n;		/* a default of our own */
 	if (s.other != NONE)
 		for (i = 0; i < n; i++)
-			if (cases[i].chan && cases[i].op_ == OP_RECV)
+			if (cases[i].chan && cases[i].op == WEFT_OP_RECV)
 				chan_run_timers(cases[i].chan);
-	if (n <= FEW)
-		i = settle_few(&s, when);
-	else
-		i = settle_many(&s, when, &err);
-	if (i == NONE && s.other < n && err != -ENOMEM)
+	i = n <= FEW ? settle_few(&s) : settle_many(&s, &enomem);
+	if (i == NONE && enomem)
+		return SELECT_ENOMEM;
+	if (i == NONE && s.other < n)
 		i = s.other;
-	return i == NONE ? err : (int)i;
+	return i == NONE ? reason(&s) : (int)i;
+}
+
+static int
+select_errno(weft_case *cases, size_t n, bool ordered,
+    struct select_limit limit)
+{
+	int i = select_case(cases, n, ordered, limit);
+
+	switch (i) {
+	case SELECT_TIMEOUT:
+		return -ETIMEDOUT;
+	case SELECT_CONTEXT:
+		return weft_context_error(limit.ctx);
+	case SELECT_ENOMEM:
+		return -ENOMEM;
+	default:
+		return i;
+	}
 }
 
 public int
 weft_select(weft_case *cases, size_t n)
 {
-	return select_any(cases, n, false, NEVER_NS);
+	return select_errno(cases, n, false, NO_LIMIT);
 }
 
 public int
 weft_select_until(weft_case *cases, size_t n, int64_t when)
 {
-	return select_any(cases, n, false, when);
+	return select_errno(cases, n, false, UNTIL(when));
+}
+
+public int
+weft_select_context(weft_case *cases, size_t n, weft_context *ctx)
+{
+	return select_errno(cases, n, false, CONTEXT(ctx));
 }
 
 public int
 weft_select_ordered(weft_case *cases, size_t n)
 {
-	return select_any(cases, n, true, NEVER_NS);
+	return select_errno(cases, n, true, NO_LIMIT);
 }
 
 public int
 weft_select_ordered_until(weft_case *cases, size_t n, int64_t when)
 {
-	return select_any(cases, n, true, when);
-}
-
-static int
-one_until(weft_case k, int64_t when)
-{
-	int i = select_any(&k, 1, false, when);
-
-	return i < 0 ? i : k.ok;
+	return select_errno(cases, n, true, UNTIL(when));
 }
 
 public int
-weft_chan_send_until(weft_chan *c, const void *v, int64_t when)
+weft_select_ordered_context(weft_case *cases, size_t n, weft_context *ctx)
 {
-	return one_until((weft_case){ c, (void *)(uintptr_t)v, (size_t)-1,
-	    OP_SEND, false }, when);
-}
-
-public int
-weft_chan_recv_until(weft_chan *c, void *v, int64_t when)
-{
-	return one_until((weft_case){ c, v, (size_t)-1, OP_RECV, false },
-	    when);
+	return select_errno(cases, n, true, CONTEXT(ctx));
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timers as users have them: with a channel, or with a function.
+ * The timers of the public interface: with a channel, or with a function.
  *
  * When timer_stop has returned the callback does not run and will not; then
- * what it left in the channel is taken out. So no old tick is received after
+ * what it left in the channel is dropped. So no old time is received after
  * that, and one that was not received counts as prevented. A reset is a stop
- * and then, in one step, the new setting: it may fire at once and be freed by
- * what it fires, so it is not touched after that.
+ * followed by the new setting, in one step: the timer may fire at once, and
+ * the goroutine that it starts or wakes may free it, so it is not touched after
+ * that.
  */
 #include "timer.h"
 
@@ -22,7 +23,7 @@
 
 enum timer_kind { ONE_SHOT, TICKER, CALL, AFTER };
 
-/* A goroutine could not be made: again in a while. */
+/* A goroutine could not be made: when to try again. */
 enum { RETRY_NS = 1000000 };
 
 struct weft_timer {
@@ -94,7 +95,7 @@ make(enum timer_kind kind)
 	return NULL;
 }
 
-/* Arms what was just made; or it is gone. */
+/* Arms a new timer, or frees it and returns NULL. */
 static struct weft_timer *
 armed(struct weft_timer *w, int64_t ns)
 {
@@ -104,7 +105,8 @@ armed(struct weft_timer *w, int64_t ns)
 	if (likely(expire_try_arm(&w->t, due_in(ns)) == 0))
 		return w;
 	if (w->c)
-		w->c->timer = NULL;	/* of AFTER: it goes with its timer */
+		w->c->timer = NULL;	/* of AFTER: the channel must not free
+					 * the timer */
 	weft_timer_free(w);
 	return NULL;
 }
@@ -178,7 +180,8 @@ weft_timer_reset(weft_timer *w, int64_t ns)
 	if (w->kind == TICKER)
 		check_period(ns);
 	prevented = weft_timer_stop(w);
-	/* Another reset may have come between: then this prevents its. */
+	/* Another reset may have come between: then this one prevents its
+	 * firing. */
 	if (expire_rearm(&w->t, due_in(ns), period_of(w, ns), &was) != 0)
 		fatal("out of memory: a timer that was not set cannot be");
 	return prevented || was;

@@ -205,18 +205,19 @@ GTEST(cases, 1)
 	point q = { 0, 0 };
 	void *any = &q;
 	weft_case k[] = {
-		WEFT_RECV(none, &q), WEFT_SEND(c, &p), WEFT_DEFAULT,
-		WEFT_RECV(nullptr, nullptr), WEFT_RECV(NULL, NULL)
+		WEFT_CASE_RECV(none, &q), WEFT_CASE_SEND_FROM(c, &p),
+		WEFT_CASE_DEFAULT,
+		WEFT_CASE_RECV(nullptr, nullptr), WEFT_CASE_RECV(NULL, NULL)
 	};
-	weft_case one = WEFT_RECV(c, any);
+	weft_case one = WEFT_CASE_RECV(c, any);
 
 	EQ(weft_select(k, 5), 1);
 	EQ(weft_select(k, 5), 2);
 	EQ(weft_select(&one, 1), 0);
 	OK(one.ok);
 	EQ(q.y, 2);
-	one = WEFT_RECV(c, &q);
-	EQ(weft_select_until(&one, 1, 0), -ETIMEDOUT);
+	one = WEFT_CASE_RECV(c, &q);
+	EQ(weft_select_until(&one, 1, 1), -ETIMEDOUT);
 	EQ(weft_select_until(&one, 1, weft_deadline(WEFT_MS)), -ETIMEDOUT);
 	EQ(weft_select_ordered(k, 3), 1);
 	EQ(weft_select_ordered_until(&one, 1, WEFT_NEVER), 0);
@@ -247,7 +248,7 @@ DIES(receive_into_wrong_size, 1, "bytes, not")
 DIES(case_of_wrong_size, 1, "bytes, not")
 {
 	int64_t wide = 1;
-	weft_case k = WEFT_SEND(chan(4), &wide);
+	weft_case k = WEFT_CASE_SEND_FROM(chan(4), &wide);
 
 	weft_select(&k, 1);
 }

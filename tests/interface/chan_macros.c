@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * weft_send, weft_recv, weft_recv_ok, and what WEFT_SEND and WEFT_RECV make of
- * their arguments: any type, evaluated once, one in another, without a
- * warning from the compiler. That a wrong size is fatal is in
- * tests/sync/chan_misuse_crash.c.
+ * What weft_send, weft_recv, weft_recv_ok and the cases of select make of their
+ * arguments: any type, evaluated once, one in another, without a warning from
+ * the compiler. That a wrong size is fatal is in
+ * tests/sync/chan_misuse_crash.c, kinds are in tests/sync/chan_typed.c.
  */
 #include <errno.h>
 #include <string.h>
@@ -183,10 +183,12 @@ GTEST(untyped_places, 1)
 	OK(weft_recv_ok(c, NULL));
 	EQ(n, 5);
 	for (int i = 0; i < 2; i++) {
-		weft_case k[] = { WEFT_SEND(c, q), WEFT_DEFAULT };
+		weft_case k[] = {
+			WEFT_CASE_SEND_FROM(c, q), WEFT_CASE_DEFAULT
+		};
 
 		EQ(weft_select(k, 2), 0);
-		k[0] = WEFT_RECV(c, p);
+		k[0] = WEFT_CASE_RECV(c, p);
 		n = 0;
 		EQ(weft_select(k, 2), 0);
 		EQ(n, i ? 0 : 5);
@@ -216,12 +218,19 @@ GTEST(evaluated_once, 1)
 	OK(next == c + 1);
 	OK(p == a + 1);
 	EQ(a[0], 3);
-	k[0] = WEFT_SEND(*next++, p++);
-	k[1] = WEFT_RECV(*next++, p++);
+	k[0] = WEFT_CASE_SEND_FROM(*next++, p++);
+	k[1] = WEFT_CASE_RECV(*next++, p++);
 	OK(next == c + 3);
 	OK(p == a + 3);
 	EQ(weft_select(k, 2), 0);
 	EQ(weft_chan_len(c[1]), 1);
+	next = c;
+	n = 7;
+	k[0] = WEFT_CASE_SEND(*next++, n++);
+	OK(next == c + 1);
+	EQ(n, 8);
+	EQ(weft_select(k, 2), 0);
+	EQ(weft_recv(c[0], int), 7);
 	for (int i = 0; i < 3; i++)
 		weft_chan_release(c[i]);
 }
@@ -350,8 +359,10 @@ GTEST(cases, 1)
 	weft_chan *c = CHAN(struct point);
 	const struct point p = { 1, 2 };
 	struct point q;
-	weft_case one = WEFT_SEND(c, &p);
-	weft_case list[3] = { [1] = WEFT_DEFAULT, [0] = WEFT_RECV(c, &q) };
+	weft_case one = WEFT_CASE_SEND_FROM(c, &p);
+	weft_case list[3] = {
+		[1] = WEFT_CASE_DEFAULT, [0] = WEFT_CASE_RECV(c, &q)
+	};
 
 	OK(one.chan == c && one.elem == &p && !one.ok);
 	EQ(weft_select(&one, 1), 0);
@@ -359,8 +370,8 @@ GTEST(cases, 1)
 	OK(list[0].ok);
 	EQ(q.y, 2);
 	EQ(weft_select(list, 2), 1);
-	EQ(weft_select((weft_case[]){ WEFT_RECV(c, &q), WEFT_SEND(c, &q) }, 2),
-	    1);
+	EQ(weft_select((weft_case[]){
+	    WEFT_CASE_RECV(c, &q), WEFT_CASE_SEND(c, q) }, 2), 1);
 	/* a channel may be put in later, and taken out again */
 	list[0].chan = NULL;
 	EQ(weft_select(list, 2), 1);

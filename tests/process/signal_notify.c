@@ -28,8 +28,7 @@ next(weft_chan *c)
 	int sig = 0;
 
 	return weft_chan_recv_until(c, &sig,
-	    weft_deadline(SOON_S * WEFT_SECOND)) ==
-	    1 ? sig : 0;
+	    weft_deadline(SOON_S * WEFT_SECOND)) ? sig : 0;
 }
 
 /* What is in it now. */
@@ -38,7 +37,7 @@ now_in(weft_chan *c)
 {
 	int sig = 0;
 
-	return weft_chan_try_recv(c, &sig) == 1 ? sig : 0;
+	return weft_chan_try_recv(c, &sig) ? sig : 0;
 }
 
 static void

@@ -36,8 +36,9 @@ static void
 sleep_long(int how)
 {
 	weft_chan *c = weft_chan_make(8, 0);
-	weft_case cases[] = { WEFT_RECV(c, NULL), WEFT_RECV(weft_after(HOUR),
-	    NULL) };
+	weft_case cases[] = {
+		WEFT_CASE_RECV(c, NULL), WEFT_CASE_RECV(weft_after(HOUR), NULL)
+	};
 
 	weft_after_func(HOUR, nothing, NULL);
 	switch (how % 4) {

@@ -42,7 +42,9 @@ sum_both(long n)
 	weft_go(numbers, a, n);
 	weft_go(numbers, b, n);
 	while (open) {
-		weft_case c[] = { WEFT_RECV(a, &x), WEFT_RECV(b, &y) };
+		weft_case c[] = {
+			WEFT_CASE_RECV(a, &x), WEFT_CASE_RECV(b, &y)
+		};
 		int k = weft_select(c, 2);
 
 		if (c[k].ok)

@@ -44,7 +44,7 @@ partner_sends(void)
 static void
 partner_selects(void)
 {
-	weft_case k[] = { WEFT_RECV(c, NULL), WEFT_RECV(NULL, NULL) };
+	weft_case k[] = { WEFT_CASE_RECV(c, NULL), WEFT_CASE_RECV(NULL, NULL) };
 
 	EQ(weft_select(k, 2), 0);
 	order[ran++] = PARTNER;
@@ -93,7 +93,7 @@ GTEST(receiver_runs_next_after_try, 1)
 	int v = 1;
 
 	prepare(partner_receives);
-	EQ(weft_chan_try_send(c, &v), 1);
+	EQ(weft_chan_try_send(c, &v), true);
 	check();
 }
 
@@ -122,7 +122,9 @@ GTEST(woken_by_close_runs_next, 1)
 GTEST(receiver_of_a_select_runs_next, 1)
 {
 	int v = 1;
-	weft_case k[] = { WEFT_SEND(c, &v), WEFT_RECV(NULL, NULL) };
+	weft_case k[] = {
+		WEFT_CASE_SEND_FROM(c, &v), WEFT_CASE_RECV(NULL, NULL)
+	};
 
 	prepare(partner_receives);
 	k[0].chan = c;

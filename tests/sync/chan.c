@@ -165,19 +165,19 @@ filled_and_drained(size_t cap)
 	int v = 77;
 
 	for (int round = 0; round < 3; round++) {
-		EQ(weft_chan_try_recv(c, &v), -EAGAIN);
+		EQ(weft_chan_try_recv(c, &v), false);
 		for (int i = 0; i < (int)cap; i++) {
 			EQ(weft_chan_len(c), i);
-			EQ(weft_chan_try_send(c, &i), 1);
+			EQ(weft_chan_try_send(c, &i), true);
 		}
-		EQ(weft_chan_try_send(c, &v), -EAGAIN);
+		EQ(weft_chan_try_send(c, &v), false);
 		EQ(weft_chan_len(c), cap);
 		for (int i = 0; i < (int)cap; i++) {
-			EQ(weft_chan_try_recv(c, &v), 1);
+			EQ(weft_chan_try_recv(c, &v), true);
 			EQ(v, i);
 			EQ(weft_chan_len(c), (int)cap - i - 1);
 		}
-		EQ(weft_chan_try_recv(c, &v), -EAGAIN);
+		EQ(weft_chan_try_recv(c, &v), false);
 		/* nothing received, nothing written */
 		EQ(v, cap ? (int)cap - 1 : 77);
 	}
@@ -220,7 +220,7 @@ GTEST(try_finds_who_waits, 1)
 
 		OK(weft_try_go(receives, &p) > 0);
 		until_up(&p.started);
-		EQ(weft_chan_try_send(p.c, &v), 1);
+		EQ(weft_chan_try_send(p.c, &v), true);
 		EQ(weft_chan_len(p.c), 0);
 		until_up(&p.ended);
 		EQ(p.value, 5);
@@ -230,10 +230,10 @@ GTEST(try_finds_who_waits, 1)
 		OK(weft_try_go(sends, &q) > 0);
 		until_up(&q.started);
 		for (size_t i = 0; i < cap; i++)
-			EQ(weft_chan_try_recv(q.c, NULL), 1);
-		EQ(weft_chan_try_recv(q.c, &v), 1);
+			EQ(weft_chan_try_recv(q.c, NULL), true);
+		EQ(weft_chan_try_recv(q.c, &v), true);
 		EQ(v, 6);
-		EQ(weft_chan_try_recv(q.c, &v), -EAGAIN);
+		EQ(weft_chan_try_recv(q.c, &v), false);
 		until_up(&q.ended);
 		weft_chan_release(p.c);
 	}
@@ -451,9 +451,9 @@ GTEST(large, 1)
 	for (int i = 0; i < 1 << 20; i++)
 		put(c, i);
 	EQ(weft_chan_len(c), 1 << 20);
-	EQ(weft_chan_try_send(c, NULL), -EAGAIN);
+	EQ(weft_chan_try_send(c, NULL), false);
 	for (int i = 0; i < 1 << 20; i++)
 		EQ(get(c), i);
-	EQ(weft_chan_try_recv(c, NULL), -EAGAIN);
+	EQ(weft_chan_try_recv(c, NULL), false);
 	weft_chan_release(c);
 }

@@ -122,7 +122,7 @@ recv_all(struct stream *s)
 	OK(is_all(p.at, s->size, 0));
 	place_check(&p);
 	memset(p.at, 0xcc, s->size);
-	EQ(weft_chan_try_recv(s->c, p.at), 0);
+	EQ(weft_chan_try_recv(s->c, p.at), false);
 	OK(is_all(p.at, s->size, 0));
 	place_free(&p);
 	weft_waitgroup_done(&s->ended);
@@ -174,16 +174,16 @@ round_trip(size_t size, size_t cap)
 	for (size_t turn = 0; turn < 3; turn++) {
 		for (; in < (turn + 1) * cap; in++) {
 			draw(p.at, size, in);
-			EQ(weft_chan_try_send(c, p.at), 1);
+			EQ(weft_chan_try_send(c, p.at), true);
 		}
 		draw(p.at, size, 12345);
-		EQ(weft_chan_try_send(c, p.at), -EAGAIN);
+		EQ(weft_chan_try_send(c, p.at), false);
 		for (; out < in; out++) {
-			EQ(weft_chan_try_recv(c, p.at), 1);
+			EQ(weft_chan_try_recv(c, p.at), true);
 			OK(is_drawn(p.at, size, out));
 		}
 		memset(p.at, 0xcc, size);
-		EQ(weft_chan_try_recv(c, p.at), -EAGAIN);
+		EQ(weft_chan_try_recv(c, p.at), false);
 		OK(is_all(p.at, size, 0xcc));
 	}
 	place_free(&p);
@@ -222,8 +222,8 @@ nulls(size_t size, size_t cap)
 		OK(weft_chan_recv(c, p.at));
 		OK(is_all(p.at, size, 0));
 	}
-	EQ(weft_chan_try_recv(c, NULL), -EAGAIN);
-	EQ(weft_chan_try_send(c, NULL), cap ? 1 : -EAGAIN);
+	EQ(weft_chan_try_recv(c, NULL), false);
+	EQ(weft_chan_try_send(c, NULL), cap > 0);
 	weft_chan_close(c);
 	EQ(weft_chan_recv(c, NULL), cap > 0);
 	OK(!weft_chan_recv(c, NULL));
@@ -267,11 +267,11 @@ GTEST(no_size_much_room, 1)
 	weft_chan *c = weft_chan_make(0, 1000000);
 
 	for (int i = 0; i < 1000000; i++)
-		EQ(weft_chan_try_send(c, NULL), 1);
-	EQ(weft_chan_try_send(c, NULL), -EAGAIN);
+		EQ(weft_chan_try_send(c, NULL), true);
+	EQ(weft_chan_try_send(c, NULL), false);
 	EQ(weft_chan_len(c), 1000000);
 	for (int i = 0; i < 1000000; i++)
-		EQ(weft_chan_try_recv(c, NULL), 1);
+		EQ(weft_chan_try_recv(c, NULL), true);
 	EQ(weft_chan_len(c), 0);
 	weft_chan_release(c);
 }

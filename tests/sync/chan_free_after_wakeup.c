@@ -54,14 +54,15 @@ make_cases(weft_case *k, enum how how, bool send, int *v)
 	static int none;
 	int n = 0;
 
-	k[n++] = (weft_case)WEFT_RECV(other, &none);
-	k[n++] = send ? (weft_case)WEFT_SEND(c, v) : (weft_case)WEFT_RECV(c, v);
+	k[n++] = (weft_case)WEFT_CASE_RECV(other, &none);
+	k[n++] = send ? (weft_case)WEFT_CASE_SEND_FROM(c, v) :
+	    (weft_case)WEFT_CASE_RECV(c, v);
 	if (how == TWICE)
 		k[n] = k[n - 1], n++;
 	if (how == BOTH_WAYS)
-		k[n++] = send ? (weft_case)WEFT_RECV(c, v) :
-		    (weft_case)WEFT_SEND(c, v);
-	k[n++] = (weft_case)WEFT_RECV(NULL, &none);
+		k[n++] = send ? (weft_case)WEFT_CASE_RECV(c, v) :
+		    (weft_case)WEFT_CASE_SEND_FROM(c, v);
+	k[n++] = (weft_case)WEFT_CASE_RECV(NULL, &none);
 	return n;
 }
 

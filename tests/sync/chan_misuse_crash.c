@@ -75,7 +75,7 @@ static void close_it(void) { weft_chan_close(c); }
 	DIES(late_send_##name, 1, TEXT)					\
 	{								\
 		closed(cap, filled);					\
-		weft_chan_send_until(c, &v, 0);				\
+		weft_chan_send_until(c, &v, 1);				\
 	}								\
 	DIES(send_until_##name, 1, TEXT)				\
 	{								\
@@ -85,33 +85,39 @@ static void close_it(void) { weft_chan_close(c); }
 	DIES(select_##name, 1, TEXT)					\
 	{								\
 		closed(cap, filled);					\
-		weft_case k[] = { WEFT_RECV(NULL, NULL),		\
-			WEFT_SEND(c, &v) };				\
+		weft_case k[] = { WEFT_CASE_RECV(NULL, NULL),		\
+			WEFT_CASE_SEND_FROM(c, &v) };			\
 		weft_select(k, 2);					\
 	}								\
 	DIES(select_one_##name, 1, TEXT)				\
 	{								\
 		closed(cap, filled);					\
-		weft_case k = WEFT_SEND(c, &v);				\
+		weft_case k = WEFT_CASE_SEND_FROM(c, &v);		\
 		weft_select(&k, 1);					\
 	}								\
 	DIES(select_default_##name, 1, TEXT)				\
 	{								\
 		closed(cap, filled);					\
-		weft_case k[] = { WEFT_DEFAULT, WEFT_SEND(c, &v) };	\
+		weft_case k[] = {					\
+			WEFT_CASE_DEFAULT, WEFT_CASE_SEND_FROM(c, &v)	\
+		};							\
 		weft_select(k, 2);					\
 	}								\
 	DIES(select_ordered_##name, 1, TEXT)				\
 	{								\
 		closed(cap, filled);					\
-		weft_case k[] = { WEFT_SEND(c, &v), WEFT_RECV(c, &v) };	\
+		weft_case k[] = {					\
+			WEFT_CASE_SEND_FROM(c, &v), WEFT_CASE_RECV(c, &v) \
+		};							\
 		weft_select_ordered(k, 2);				\
 	}								\
 	DIES(select_late_##name, 1, TEXT)				\
 	{								\
 		closed(cap, filled);					\
-		weft_case k[] = { WEFT_SEND(c, &v), WEFT_SEND(c, &v) };	\
-		weft_select_until(k, 2, 0);				\
+		weft_case k[] = {					\
+			WEFT_CASE_SEND_FROM(c, &v), WEFT_CASE_SEND_FROM(c, &v) \
+		};							\
+		weft_select_until(k, 2, 1);				\
 	}								\
 	DIES(send_on_thread_##name, 1, TEXT)				\
 	{								\
@@ -173,7 +179,9 @@ DIES(close_under_sender_with_limit, 1, TEXT)
 static void
 select_send(void)
 {
-	weft_case k[] = { WEFT_RECV(NULL, NULL), WEFT_SEND(c, &v) };
+	weft_case k[] = {
+		WEFT_CASE_RECV(NULL, NULL), WEFT_CASE_SEND_FROM(c, &v)
+	};
 
 	weft_select(k, 2);
 }
@@ -189,7 +197,9 @@ DIES(close_under_select, 1, TEXT)
 static void
 select_ordered_send(void)
 {
-	weft_case k[] = { WEFT_RECV(NULL, NULL), WEFT_SEND(c, &v) };
+	weft_case k[] = {
+		WEFT_CASE_RECV(NULL, NULL), WEFT_CASE_SEND_FROM(c, &v)
+	};
 
 	weft_select_ordered_until(k, 2, weft_deadline(WEFT_SECOND * 3600));
 }
@@ -256,7 +266,7 @@ DIES(close_null_without_runtime, 0, "close of a NULL channel")
 
 /* ---- freeing ---- */
 
-#define WAITS "while somebody waits"
+#define WAITS "while a goroutine or thread waits"
 
 DIES(release_under_receiver, 1, WAITS)
 {
@@ -290,7 +300,7 @@ DIES(release_under_select, 1, WAITS)
 static void
 select_both_ways(void)
 {
-	weft_case k[] = { WEFT_RECV(c, &v), WEFT_SEND(c, &v) };
+	weft_case k[] = { WEFT_CASE_RECV(c, &v), WEFT_CASE_SEND_FROM(c, &v) };
 
 	weft_select(k, 2);
 }
@@ -354,7 +364,7 @@ DIES(receive_of_wrong_size_closed, 1, SIZE)
 DIES(select_of_wrong_size, 1, SIZE)
 {
 	int64_t wide;
-	weft_case k[] = { WEFT_DEFAULT, WEFT_RECV(of_four(), &wide) };
+	weft_case k[] = { WEFT_CASE_DEFAULT, WEFT_CASE_RECV(of_four(), &wide) };
 
 	weft_select(k, 2);
 }
@@ -362,7 +372,9 @@ DIES(select_of_wrong_size, 1, SIZE)
 DIES(select_send_of_wrong_size, 1, SIZE)
 {
 	int64_t wide = 1;
-	weft_case k[] = { WEFT_SEND(of_four(), &wide), WEFT_DEFAULT };
+	weft_case k[] = {
+		WEFT_CASE_SEND_FROM(of_four(), &wide), WEFT_CASE_DEFAULT
+	};
 
 	weft_select(k, 2);
 }
@@ -373,7 +385,7 @@ DIES(select_of_wrong_size_beside, 1, SIZE)
 	int64_t wide;
 	weft_chan *ready = weft_chan_make(0, 0);
 	weft_case k[] = {
-		WEFT_RECV(ready, NULL), WEFT_RECV(of_four(), &wide)
+		WEFT_CASE_RECV(ready, NULL), WEFT_CASE_RECV(of_four(), &wide)
 	};
 
 	weft_chan_close(ready);
@@ -388,8 +400,8 @@ cases(size_t n)
 	weft_case *k = calloc(n, sizeof *k);
 
 	for (size_t i = 0; i < n; i++)
-		k[i] = WEFT_RECV(NULL, NULL);
-	k[0] = WEFT_DEFAULT;
+		k[i] = WEFT_CASE_RECV(NULL, NULL);
+	k[0] = WEFT_CASE_DEFAULT;
 	return k;
 }
 
@@ -401,12 +413,12 @@ DIES(far_too_many_cases, 1, "cases")
 
 DIES(too_many_cases_ordered, 1, "65537 cases")
 {
-	weft_select_ordered_until(cases(65537), 65537, 0);
+	weft_select_ordered_until(cases(65537), 65537, 1);
 }
 
 DIES(two_defaults, 1, "two defaults")
 {
-	weft_case k[] = { WEFT_DEFAULT, WEFT_DEFAULT };
+	weft_case k[] = { WEFT_CASE_DEFAULT, WEFT_CASE_DEFAULT };
 
 	weft_select(k, 2);
 }
@@ -492,7 +504,9 @@ DIES(empty_select_until_never, 1, ASLEEP)
 DIES(select_null_channels, 1, ASLEEP)
 {
 	need_kernel();
-	weft_case k[] = { WEFT_SEND(NULL, &v), WEFT_RECV(NULL, &v) };
+	weft_case k[] = {
+		WEFT_CASE_SEND_FROM(NULL, &v), WEFT_CASE_RECV(NULL, &v)
+	};
 
 	weft_select(k, 2);
 }
@@ -502,7 +516,7 @@ DIES(select_with_itself, 1, ASLEEP)
 {
 	need_kernel();
 	c = weft_chan_make(4, 0);
-	weft_case k[] = { WEFT_SEND(c, &v), WEFT_RECV(c, &v) };
+	weft_case k[] = { WEFT_CASE_SEND_FROM(c, &v), WEFT_CASE_RECV(c, &v) };
 
 	weft_select(k, 2);
 }

@@ -27,7 +27,9 @@ static void
 count_up(weft_chan *out, weft_chan *stop)
 {
 	for (int n = 2;; n++) {
-		weft_case k[] = { WEFT_SEND(out, &n), WEFT_RECV(stop, NULL) };
+		weft_case k[] = {
+			WEFT_CASE_SEND_FROM(out, &n), WEFT_CASE_RECV(stop, NULL)
+		};
 
 		if (weft_select(k, 2) == 1)
 			return;
@@ -39,8 +41,12 @@ filter(weft_chan *in, weft_chan *out, weft_chan *stop, int prime)
 {
 	for (;;) {
 		int n;
-		weft_case from[] = { WEFT_RECV(in, &n), WEFT_RECV(stop, NULL) };
-		weft_case to[] = { WEFT_SEND(out, &n), WEFT_RECV(stop, NULL) };
+		weft_case from[] = {
+			WEFT_CASE_RECV(in, &n), WEFT_CASE_RECV(stop, NULL)
+		};
+		weft_case to[] = {
+			WEFT_CASE_SEND_FROM(out, &n), WEFT_CASE_RECV(stop, NULL)
+		};
 
 		if (weft_select(from, 2) == 1)
 			return;
@@ -81,7 +87,9 @@ static void
 multiples(weft_chan *out, weft_chan *stop, int prime)
 {
 	for (int n = prime * prime;; n += prime) {
-		weft_case k[] = { WEFT_RECV(stop, NULL), WEFT_SEND(out, &n) };
+		weft_case k[] = {
+			WEFT_CASE_RECV(stop, NULL), WEFT_CASE_SEND_FROM(out, &n)
+		};
 
 		if (weft_select(k, 2) == 0)
 			return;

@@ -31,7 +31,9 @@ static void
 respond(struct request *r)
 {
 	struct answer a;
-	weft_case k[] = { WEFT_SEND(r->reply, &a), WEFT_RECV(r->done, NULL) };
+	weft_case k[] = {
+		WEFT_CASE_SEND_FROM(r->reply, &a), WEFT_CASE_RECV(r->done, NULL)
+	};
 
 	for (int i = 0; i < WORDS; i++)
 		a.words[i] = r->nr * WORDS + i;
@@ -77,7 +79,7 @@ one_request(int64_t nr, enum how how, size_t cap)
 		if (nr % 2)
 			weft_yield();
 		weft_chan_close(done);
-		if (weft_chan_try_recv(reply, &a) == 1)
+		if (weft_chan_try_recv(reply, &a))
 			check_answer(&a, nr);
 	} else {
 		OK(weft_recv_ok(reply, &a));

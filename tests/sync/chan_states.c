@@ -85,11 +85,20 @@ chosen(int index, weft_case *k, bool recv)
 	return !recv || k[0].ok ? 'G' : 'C';
 }
 
+/* Of a send; and of a receive into v, which was 9. */
 static char
-told(int result)
+sent(bool done)
 {
-	return result == 1 ? 'G' : result == 0 ? 'C' :
-	    result == -EAGAIN || result == -ETIMEDOUT ? 'W' : '?';
+	return done ? 'G' : 'W';
+}
+
+static char
+told(bool done, const int *v, weft_chan *c)
+{
+	if (done)
+		return 'G';
+	EQ(weft_chan_is_closed(c), *v == 0);
+	return *v == 0 ? 'C' : 'W';
 }
 
 enum form {
@@ -104,8 +113,8 @@ do_select(enum form f, weft_case *k, bool recv)
 {
 	int64_t late = weft_deadline(WEFT_SECOND * 3600);
 
-	k[1] = f == DEFAULT || f == DEFAULT_ORDERED ? WEFT_DEFAULT :
-	    WEFT_RECV(NULL, NULL);
+	k[1] = f == DEFAULT || f == DEFAULT_ORDERED ? WEFT_CASE_DEFAULT :
+	    WEFT_CASE_RECV(NULL, NULL);
 	switch (f) {
 	case CHOICE:		return chosen(weft_select(k, 1), k, recv);
 	case CHOICE_OF_TWO:	return chosen(weft_select(k, 2), k, recv);
@@ -118,9 +127,9 @@ do_select(enum form f, weft_case *k, bool recv)
 	case DEFAULT_ORDERED:
 		return chosen(weft_select_ordered(k, 2), k, recv);
 	case CHOICE_PAST:
-		return chosen(weft_select_until(k, 2, 0), k, recv);
+		return chosen(weft_select_until(k, 2, 1), k, recv);
 	default:
-		return chosen(weft_select_ordered_until(k, 2, 0), k, recv);
+		return chosen(weft_select_ordered_until(k, 2, 1), k, recv);
 	}
 }
 
@@ -128,15 +137,15 @@ static char
 do_send(enum form f, weft_chan *c)
 {
 	int v = 1;
-	weft_case k[2] = { WEFT_SEND(c, &v) };
+	weft_case k[2] = { WEFT_CASE_SEND_FROM(c, &v) };
 
 	switch (f) {
 	case PLAIN:	weft_chan_send(c, &v); return 'G';
 	case CHECKED:	weft_send(c, v); return 'G';
 	case LATE:
-		return told(weft_chan_send_until(c, &v, WEFT_NEVER - 1));
-	case TRY:	return told(weft_chan_try_send(c, &v));
-	case PAST:	return told(weft_chan_send_until(c, &v, 0));
+		return sent(weft_chan_send_until(c, &v, WEFT_NEVER - 1));
+	case TRY:	return sent(weft_chan_try_send(c, &v));
+	case PAST:	return sent(weft_chan_send_until(c, &v, 1));
 	default:	return do_select(f, k, false);
 	}
 }
@@ -146,17 +155,19 @@ static char
 do_recv(enum form f, weft_chan *c)
 {
 	int v = 9;
-	weft_case k[2] = { WEFT_RECV(c, &v) };
+	weft_case k[2] = { WEFT_CASE_RECV(c, &v) };
 	char r;
 
 	switch (f) {
 	case PLAIN:	r = weft_chan_recv(c, &v) ? 'G' : 'C'; break;
 	case CHECKED:	r = weft_recv_ok(c, &v) ? 'G' : 'C'; break;
 	case LATE:
-		r = told(weft_chan_recv_until(c, &v, WEFT_NEVER - 1));
+		r = told(weft_chan_recv_until(c, &v, WEFT_NEVER - 1), &v, c);
 		break;
-	case TRY:	r = told(weft_chan_try_recv(c, &v)); break;
-	case PAST:	r = told(weft_chan_recv_until(c, &v, 0)); break;
+	case TRY:	r = told(weft_chan_try_recv(c, &v), &v, c); break;
+	case PAST:
+		r = told(weft_chan_recv_until(c, &v, 1), &v, c);
+		break;
 	default:	r = do_select(f, k, true); break;
 	}
 	EQ(v, r == 'G' ? 1 : r == 'C' ? 0 : 9);

@@ -251,7 +251,7 @@ no_signal_is_stolen(void)
 		OK(weft_try_go(broadcast_when_open, &g) > 0);
 		weft_cond_signal(&g.c);
 		EQ(weft_chan_recv_until(woken, &x, weft_deadline(10 * WEFT_SECOND)),
-		    1);
+		    true);
 		weft_mutex_lock(&g.m);
 		g.open = true;
 		weft_cond_broadcast(&g.c);

@@ -19,7 +19,7 @@ enum { HOUR = 3600 };
 static bool
 is_done(weft_context *ctx)
 {
-	return weft_chan_try_recv(weft_context_done(ctx), NULL) == 0;
+	return weft_chan_is_closed(weft_context_done(ctx));
 }
 
 static void
@@ -72,20 +72,25 @@ GTEST(in_the_past_of_a_cancelled_one, 1)
 	weft_context *ctx = weft_context_make(NULL), *child;
 
 	weft_context_cancel(ctx, 8);
-	child = weft_context_make_until(ctx, 0);
+	child = weft_context_make_until(ctx, 1);
 	EQ(weft_context_error(child), -ECANCELED);
 	EQ(weft_context_cause(child), 8);
 	weft_context_release(ctx);
 	weft_context_release(child);
 }
 
+/* 0 is none, as is WEFT_NEVER. */
 GTEST(never, 1)
 {
-	weft_context *ctx = weft_context_make_until(NULL, WEFT_NEVER);
+	static const int64_t none[] = { 0, WEFT_NEVER };
 
-	EQ(weft_context_deadline(ctx), WEFT_NEVER);
-	EQ(weft_context_error(ctx), 0);
-	weft_context_release(ctx);
+	for (int i = 0; i < 2; i++) {
+		weft_context *ctx = weft_context_make_until(NULL, none[i]);
+
+		EQ(weft_context_deadline(ctx), WEFT_NEVER);
+		EQ(weft_context_error(ctx), 0);
+		weft_context_release(ctx);
+	}
 }
 
 /* The parent's is earlier: the child has no time of its own. */
@@ -136,7 +141,8 @@ GTEST(not_after_a_cancel, 2)
 	weft_context *c[N], *last;
 
 	for (int i = 0; i < N; i++) {
-		c[i] = weft_context_make_until(NULL, weft_deadline(20 * WEFT_MS));
+		c[i] = weft_context_make_until(NULL,
+		    weft_deadline(20 * WEFT_MS));
 		if (i % 2)
 			weft_context_cancel(c[i], 3);
 		else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A deadline that comes when no goroutine can be made to see to it: it is
- * late, and nothing is lost.
+ * A deadline, or a function to call, that comes when no goroutine can be made
+ * for it: it is late, and nothing is lost.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ pass(int64_t when)
 static bool
 is_cancelled(weft_context *ctx)
 {
-	return weft_chan_try_recv(weft_context_done(ctx), NULL) == 0;
+	return weft_chan_is_closed(weft_context_done(ctx));
 }
 
 /* One whose time is up, and that is tried again and again. */
@@ -124,6 +124,41 @@ GTEST(it_is_released_before, 1)
 		weft_yield();
 	EQ(LEAKS(), 0);
 }
+
+static void count(void *n) { ++*(int *)n; }
+
+/* stop_early: the handle is dropped while the timer still tries. */
+static void
+function_comes_later(bool stop_early)
+{
+	weft_context *ctx = weft_context_make(NULL);
+	int n = 0;
+	weft_context_func *f = weft_context_after_func(ctx, count, &n);
+
+	weft_sleep(WEFT_MS);	/* now there is room in a heap of timers */
+	refuse();
+	weft_context_cancel(ctx, 0);
+	OK(is_cancelled(ctx));
+	weft_context_release(ctx);
+	pass(weft_deadline(5 * WEFT_MS));
+	EQ(n, 0);
+	EQ(weft_goroutines(), 1);
+	if (stop_early)
+		OK(!weft_context_func_stop(f));
+	pass(weft_deadline(5 * WEFT_MS));
+	allow();
+	while (n == 0)
+		weft_yield();
+	if (!stop_early)
+		OK(!weft_context_func_stop(f));
+	while (weft_goroutines() > 1)
+		weft_yield();
+	EQ(n, 1);
+	EQ(LEAKS(), 0);
+}
+
+GTEST(a_function_comes_later, 1) { function_comes_later(false); }
+GTEST(a_function_whose_handle_is_gone, 1) { function_comes_later(true); }
 
 #else
 TEST(it_comes_later) { t_skip("needs DEBUG=1"); }

@@ -89,7 +89,8 @@ plain(void)
 static int
 timed(void)
 {
-	weft_context *c = weft_context_make_until(top, weft_deadline(WEFT_SECOND));
+	weft_context *c = weft_context_make_until(top,
+	    weft_deadline(WEFT_SECOND));
 
 	weft_context_release(c);
 	return c ? 0 : -ENOMEM;

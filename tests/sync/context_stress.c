@@ -74,7 +74,8 @@ make(weft_context *parent, unsigned *seed)
 		return weft_context_make_until(parent,
 		    weft_deadline(rand_r(seed) % 2000 * WEFT_US));
 	case 2:
-		return weft_context_make_until(parent, weft_deadline(WEFT_SECOND));
+		return weft_context_make_until(parent,
+		    weft_deadline(WEFT_SECOND));
 	}
 	return weft_context_make(parent);
 }
@@ -129,8 +130,10 @@ wait_for_some(unsigned seed, weft_waitgroup *wg)
 {
 	while (!stopped()) {
 		weft_context *a = borrow(&seed), *b = borrow(&seed);
-		weft_case cases[] = { WEFT_RECV(weft_context_done(a), NULL),
-		    WEFT_RECV(weft_context_done(b), NULL) };
+		weft_case cases[] = {
+			WEFT_CASE_RECV(weft_context_done(a), NULL),
+			WEFT_CASE_RECV(weft_context_done(b), NULL)
+		};
 		int i = weft_select_until(cases, 2, weft_deadline(WEFT_MS));
 
 		if (i >= 0)
@@ -243,7 +246,8 @@ GTEST(released_while_expiring, 2)
 	unsigned seed = 5;
 
 	while (t_more(0.5)) {
-		int64_t when = weft_deadline((20 + rand_r(&seed) % 50) * WEFT_US);
+		int64_t when =
+		    weft_deadline((20 + rand_r(&seed) % 50) * WEFT_US);
 		int64_t end = when - 5000 + rand_r(&seed) % 40000;
 		weft_context *ctx = weft_context_make_until(NULL, when);
 

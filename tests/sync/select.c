@@ -20,8 +20,8 @@ enum { FEW_YIELDS = 30 };
 static void
 check_nobody(weft_chan *c)
 {
-	EQ(weft_chan_try_send(c, NULL), -EAGAIN);
-	EQ(weft_chan_try_recv(c, NULL), -EAGAIN);
+	EQ(weft_chan_try_send(c, NULL), false);
+	EQ(weft_chan_try_recv(c, NULL), false);
 }
 
 static weft_chan *
@@ -40,7 +40,7 @@ GTEST(one_receive, 1)
 {
 	weft_chan *c = full_chan(2, 5);
 	int v = 0;
-	weft_case k = WEFT_RECV(c, &v);
+	weft_case k = WEFT_CASE_RECV(c, &v);
 
 	EQ(weft_select(&k, 1), 0);
 	OK(k.ok);
@@ -64,7 +64,7 @@ GTEST(one_send, 1)
 {
 	weft_chan *c = weft_chan_make(sizeof(int), 2);
 	int v = 5;
-	weft_case k[] = { WEFT_SEND(c, &v), WEFT_DEFAULT };
+	weft_case k[] = { WEFT_CASE_SEND_FROM(c, &v), WEFT_CASE_DEFAULT };
 
 	EQ(weft_select(k, 1), 0);
 	v = 6;
@@ -93,8 +93,8 @@ GTEST(the_ready_one, 1)
 				c[i] = i == at ? full_chan(1, i) :
 				    weft_chan_make(sizeof(int), 0);
 				k[i] = i != at && i % 2 ?
-				    WEFT_SEND(c[i], &v[i]) :
-				    WEFT_RECV(c[i], &v[i]);
+				    WEFT_CASE_SEND_FROM(c[i], &v[i]) :
+				    WEFT_CASE_RECV(c[i], &v[i]);
 			}
 			EQ(weft_select(k, (size_t)n), at);
 			OK(k[at].ok);
@@ -109,8 +109,8 @@ GTEST(the_ready_one, 1)
 GTEST(null_elements, 1)
 {
 	weft_chan *c = full_chan(1, 5);
-	weft_case get[] = { WEFT_RECV(c, NULL), WEFT_DEFAULT };
-	weft_case put[] = { WEFT_SEND(c, NULL), WEFT_DEFAULT };
+	weft_case get[] = { WEFT_CASE_RECV(c, NULL), WEFT_CASE_DEFAULT };
+	weft_case put[] = { WEFT_CASE_SEND_FROM(c, NULL), WEFT_CASE_DEFAULT };
 
 	EQ(weft_select(get, 2), 0);
 	EQ(weft_select(get, 2), 1);
@@ -182,8 +182,8 @@ wake_at(int n, int at, enum how how, int form)
 	for (int i = 0; i < n; i++) {
 		v[i] = 100 + i;
 		c[i] = weft_chan_make(sizeof(int), 0);
-		k[i] = how == BY_RECV ? WEFT_SEND(c[i], &v[i]) :
-		    WEFT_RECV(c[i], &v[i]);
+		k[i] = how == BY_RECV ? WEFT_CASE_SEND_FROM(c[i], &v[i]) :
+		    WEFT_CASE_RECV(c[i], &v[i]);
 	}
 	start(&s);
 	if (how == BY_SEND)
@@ -236,11 +236,12 @@ GTEST(select_meets_select, 1)
 		c[i] = weft_chan_make(sizeof(int), 0);
 	for (int at = 0; at < 3; at++) {
 		weft_case k[] = {
-			WEFT_SEND(c[0], &a), WEFT_SEND(c[1], &a),
-			WEFT_SEND(c[2], &a)
+			WEFT_CASE_SEND_FROM(c[0], &a),
+			WEFT_CASE_SEND_FROM(c[1], &a),
+			WEFT_CASE_SEND_FROM(c[2], &a)
 		};
-		weft_case other[] = { WEFT_RECV(c[at], &b),
-			WEFT_RECV(NULL, &b) };
+		weft_case other[] = { WEFT_CASE_RECV(c[at], &b),
+			WEFT_CASE_RECV(NULL, &b) };
 		struct chooser s = { .k = k, .n = 3 };
 
 		start(&s);
@@ -264,17 +265,19 @@ GTEST(not_with_itself, 1)
 	weft_chan *c = weft_chan_make(sizeof(int), 0);
 	int a = 1, b = 2;
 	weft_case k[] = {
-		WEFT_SEND(c, &a), WEFT_RECV(c, &b), WEFT_DEFAULT
+		WEFT_CASE_SEND_FROM(c, &a), WEFT_CASE_RECV(c, &b),
+		WEFT_CASE_DEFAULT
 	};
 	weft_case r[] = {
-		WEFT_RECV(c, &b), WEFT_SEND(c, &a), WEFT_SEND(c, &a),
-		WEFT_RECV(c, &b)
+		WEFT_CASE_RECV(c, &b), WEFT_CASE_SEND_FROM(c, &a),
+		WEFT_CASE_SEND_FROM(c, &a),
+		WEFT_CASE_RECV(c, &b)
 	};
 
 	for (int i = 0; i < 100; i++)
 		EQ(weft_select(k, 3), 2);
 	EQ(weft_select_ordered(k, 3), 2);
-	EQ(weft_select_until(k, 2, 0), -ETIMEDOUT);
+	EQ(weft_select_until(k, 2, 1), -ETIMEDOUT);
 	EQ(weft_select_until(k, 2, weft_deadline(WEFT_MS)), -ETIMEDOUT);
 	EQ(weft_select_until(r, 4, weft_deadline(WEFT_MS)), -ETIMEDOUT);
 	EQ(weft_select_ordered_until(r, 4, weft_deadline(WEFT_MS)), -ETIMEDOUT);
@@ -297,8 +300,8 @@ both_ways(struct self *s, int me)
 
 	for (long i = 0; i < s->n; i++) {
 		int v = -1, out = me;
-		weft_case send = WEFT_SEND(s->c, &out);
-		weft_case recv = WEFT_RECV(s->c, &v);
+		weft_case send = WEFT_CASE_SEND_FROM(s->c, &out);
+		weft_case recv = WEFT_CASE_RECV(s->c, &v);
 		weft_case k[] = { me ? send : recv, me ? recv : send };
 
 		if (weft_select(k, 2) == (me ? 0 : 1)) {
@@ -342,7 +345,8 @@ twice_receive(bool waits)
 	weft_chan *d = weft_chan_make(sizeof(int), 0);
 	int v[3] = { 10, 20, 30 };
 	weft_case k[] = {
-		WEFT_RECV(c, &v[0]), WEFT_RECV(d, &v[2]), WEFT_RECV(c, &v[1])
+		WEFT_CASE_RECV(c, &v[0]), WEFT_CASE_RECV(d, &v[2]),
+		WEFT_CASE_RECV(c, &v[1])
 	};
 	struct chooser s = { .k = k, .n = 3 };
 	int i;
@@ -358,7 +362,7 @@ twice_receive(bool waits)
 	EQ(v[0], i == 0 ? 5 : 10);
 	EQ(v[1], i == 2 ? 5 : 20);
 	EQ(v[2], 30);
-	EQ(weft_chan_try_recv(c, NULL), -EAGAIN);
+	EQ(weft_chan_try_recv(c, NULL), false);
 	check_nobody(d);
 	/* nobody is left waiting: this stays in it */
 	weft_send(c, 6);
@@ -380,7 +384,9 @@ twice_send(bool waits)
 {
 	weft_chan *c = weft_chan_make(sizeof(int), 0);
 	int v[2] = { 10, 20 }, got = 0;
-	weft_case k[] = { WEFT_SEND(c, &v[0]), WEFT_SEND(c, &v[1]) };
+	weft_case k[] = {
+		WEFT_CASE_SEND_FROM(c, &v[0]), WEFT_CASE_SEND_FROM(c, &v[1])
+	};
 	struct chooser s = { .k = k, .n = 2 };
 
 	if (waits) {
@@ -415,7 +421,8 @@ GTEST(both_ways_with_room, 1)
 	weft_send(c, 7);
 	for (int i = 0; i < 1000; i++) {
 		weft_case k[] = {
-			WEFT_SEND(c, &out), WEFT_RECV(c, &in), WEFT_DEFAULT
+			WEFT_CASE_SEND_FROM(c, &out), WEFT_CASE_RECV(c, &in),
+			WEFT_CASE_DEFAULT
 		};
 		size_t before = weft_chan_len(c);
 		int r = weft_select(k, 3);
@@ -437,8 +444,9 @@ GTEST(null_is_never_ready, 1)
 	weft_chan *c = full_chan(1, 3);
 	int v = 0;
 	weft_case k[] = {
-		WEFT_RECV(NULL, &v), WEFT_SEND(NULL, &v), WEFT_RECV(c, &v),
-		WEFT_RECV(NULL, &v), WEFT_DEFAULT
+		WEFT_CASE_RECV(NULL, &v), WEFT_CASE_SEND_FROM(NULL, &v),
+		WEFT_CASE_RECV(c, &v),
+		WEFT_CASE_RECV(NULL, &v), WEFT_CASE_DEFAULT
 	};
 	weft_case *only = k;
 
@@ -458,7 +466,8 @@ GTEST(null_beside_one_that_wakes, 1)
 	weft_chan *c = weft_chan_make(sizeof(int), 0);
 	int v = 0;
 	weft_case k[] = {
-		WEFT_RECV(NULL, &v), WEFT_RECV(c, &v), WEFT_SEND(NULL, &v)
+		WEFT_CASE_RECV(NULL, &v), WEFT_CASE_RECV(c, &v),
+		WEFT_CASE_SEND_FROM(NULL, &v)
 	};
 	struct chooser s = { .k = k, .n = 3 };
 
@@ -478,15 +487,16 @@ GTEST(default_anywhere, 1)
 
 	for (int at = 0; at < 3; at++) {
 		weft_case k[3] = {
-			WEFT_RECV(c, &v), WEFT_RECV(c, &v), WEFT_RECV(c, &v)
+			WEFT_CASE_RECV(c, &v), WEFT_CASE_RECV(c, &v),
+			WEFT_CASE_RECV(c, &v)
 		};
 		int i;
 
-		k[at] = WEFT_DEFAULT;
+		k[at] = WEFT_CASE_DEFAULT;
 		EQ(weft_select(k, 3), at);
 		EQ(weft_select_ordered(k, 3), at);
 		EQ(weft_select_until(k, 3, WEFT_NEVER), at);
-		EQ(weft_select_ordered_until(k, 3, 0), at);
+		EQ(weft_select_ordered_until(k, 3, 1), at);
 		for (int form = 0; form < 20; form++) {
 			weft_send(c, 8);
 			i = form % 2 ? weft_select_ordered(k, 3) :
@@ -500,7 +510,7 @@ GTEST(default_anywhere, 1)
 
 GTEST(default_alone, 1)
 {
-	weft_case k = WEFT_DEFAULT;
+	weft_case k = WEFT_CASE_DEFAULT;
 
 	EQ(weft_select(&k, 1), 0);
 	EQ(weft_select_ordered(&k, 1), 0);
@@ -525,8 +535,9 @@ GTEST(a_thread_waits, 1)
 		c[i] = weft_chan_make(sizeof(int), 0);
 	for (int at = 0; at < 3; at++) {
 		weft_case k[] = {
-			WEFT_RECV(c[0], &v[0]), WEFT_RECV(c[1], &v[1]),
-			WEFT_RECV(c[2], &v[2])
+			WEFT_CASE_RECV(c[0], &v[0]),
+			WEFT_CASE_RECV(c[1], &v[1]),
+			WEFT_CASE_RECV(c[2], &v[2])
 		};
 		struct chooser s = { .k = k, .n = 3 };
 		pthread_t t;

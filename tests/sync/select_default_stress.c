@@ -35,8 +35,8 @@ look(struct stage *s, weft_case *k, size_t n)
 	switch (s->form) {
 	case 0:		return weft_select(k, n);
 	case 1:		return weft_select_ordered(k, n);
-	case 2:		return weft_select_until(k + 1, n - 1, 0) + 1;
-	default:	return weft_select_ordered_until(k + 1, n - 1, 0) + 1;
+	case 2:		return weft_select_until(k + 1, n - 1, 1) + 1;
+	default:	return weft_select_ordered_until(k + 1, n - 1, 1) + 1;
 	}
 }
 
@@ -72,15 +72,15 @@ find_element(struct stage *s)
 	do {
 		int at = (int)(looks % 2), r;
 
-		k[0] = WEFT_DEFAULT;
-		k[1] = WEFT_RECV(s->c[at], NULL);
+		k[0] = WEFT_CASE_DEFAULT;
+		k[1] = WEFT_CASE_RECV(s->c[at], NULL);
 		for (int i = 2; i < CASES - 1; i++)
-			k[i] = WEFT_RECV(s->never, NULL);
-		k[CASES - 1] = WEFT_RECV(s->c[!at], NULL);
+			k[i] = WEFT_CASE_RECV(s->never, NULL);
+		k[CASES - 1] = WEFT_CASE_RECV(s->c[!at], NULL);
 		r = look(s, k, CASES);
 		OK(r == 1 || r == CASES - 1);
 		if (r > 0)
-			EQ(weft_chan_try_send(k[r].chan, NULL), 1);
+			EQ(weft_chan_try_send(k[r].chan, NULL), true);
 		if (++looks % 64 == 0)
 			weft_yield();
 	} while (!stopped(s));
@@ -117,11 +117,11 @@ find_room(struct stage *s)
 	do {
 		int at = (int)(looks % 2), r;
 
-		k[0] = WEFT_DEFAULT;
-		k[1] = WEFT_SEND(s->c[at], NULL);
+		k[0] = WEFT_CASE_DEFAULT;
+		k[1] = WEFT_CASE_SEND_FROM(s->c[at], NULL);
 		for (int i = 2; i < CASES - 1; i++)
-			k[i] = WEFT_SEND(s->never, NULL);
-		k[CASES - 1] = WEFT_SEND(s->c[!at], NULL);
+			k[i] = WEFT_CASE_SEND_FROM(s->never, NULL);
+		k[CASES - 1] = WEFT_CASE_SEND_FROM(s->c[!at], NULL);
 		r = look(s, k, CASES);
 		OK(r == 1 || r == CASES - 1);
 		if (r > 0)

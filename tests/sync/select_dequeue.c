@@ -29,7 +29,9 @@ make_both(void)
 static void
 choose(void)
 {
-	weft_case cases[] = { WEFT_RECV(won, NULL), WEFT_RECV(other, NULL) };
+	weft_case cases[] = {
+		WEFT_CASE_RECV(won, NULL), WEFT_CASE_RECV(other, NULL)
+	};
 
 	n_waits++;
 	chosen = weft_select(cases, 2);
@@ -39,10 +41,13 @@ choose(void)
 static void
 choose_until(void)
 {
-	weft_case cases[] = { WEFT_RECV(other, NULL), WEFT_RECV(won, NULL) };
+	weft_case cases[] = {
+		WEFT_CASE_RECV(other, NULL), WEFT_CASE_RECV(won, NULL)
+	};
 
 	n_waits++;
-	chosen = 1 - weft_select_until(cases, 2, weft_deadline(3600 * WEFT_SECOND));
+	chosen = 1 - weft_select_until(cases, 2,
+	    weft_deadline(3600 * WEFT_SECOND));
 	weft_waitgroup_done(&over);
 }
 
@@ -52,8 +57,8 @@ choose_twice(void)
 {
 	static char room[0x400];
 	weft_case cases[] = {
-		WEFT_RECV(won, NULL), WEFT_RECV(other, NULL),
-		WEFT_RECV(won, NULL), WEFT_RECV(other, &room),
+		WEFT_CASE_RECV(won, NULL), WEFT_CASE_RECV(other, NULL),
+		WEFT_CASE_RECV(won, NULL), WEFT_CASE_RECV(other, &room),
 	};
 
 	n_waits++;
@@ -117,7 +122,7 @@ GTEST(found_by_a_sender_meanwhile, 1)
 {
 	let_it_wait(choose);
 	weft_chan_send(won, NULL);
-	EQ(weft_chan_try_send(other, NULL), 1);
+	EQ(weft_chan_try_send(other, NULL), true);
 	weft_chan_release(other);
 	see_it_leave();
 }
@@ -138,7 +143,8 @@ static void
 choose_context(void)
 {
 	weft_case cases[] = {
-		WEFT_RECV(won, NULL), WEFT_RECV(weft_context_done(ctx), NULL),
+		WEFT_CASE_RECV(won, NULL),
+		WEFT_CASE_RECV(weft_context_done(ctx), NULL),
 	};
 
 	n_waits++;
@@ -161,7 +167,9 @@ GTEST(a_context_released, 1)
 static void
 choose_own(weft_chan *a, weft_chan *b)
 {
-	weft_case cases[] = { WEFT_RECV(a, NULL), WEFT_RECV(b, NULL) };
+	weft_case cases[] = {
+		WEFT_CASE_RECV(a, NULL), WEFT_CASE_RECV(b, NULL)
+	};
 
 	EQ(weft_select(cases, 2), 0);
 	weft_chan_release(a);

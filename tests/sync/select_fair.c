@@ -61,7 +61,8 @@ ready_chan(enum kind kind, size_t n)
 static weft_case
 ready_case(enum kind kind, weft_chan *c)
 {
-	return kind == ROOM ? WEFT_SEND(c, NULL) : WEFT_RECV(c, NULL);
+	return kind == ROOM ? WEFT_CASE_SEND_FROM(c, NULL) :
+	    WEFT_CASE_RECV(c, NULL);
 }
 
 /*
@@ -77,7 +78,7 @@ fair(int n, const int *at, int ready, enum kind kind)
 	int trials = TRIALS;
 
 	for (int i = 0; i < n; i++) {
-		k[i] = WEFT_RECV(i % 3 ? never : NULL, NULL);
+		k[i] = WEFT_CASE_RECV(i % 3 ? never : NULL, NULL);
 		place[i] = -1;
 	}
 	for (int i = 0; i < ready; i++) {
@@ -147,8 +148,9 @@ GTEST(of_a_mixture, 1)
 	weft_chan *a = ready_chan(CLOSED, 0), *b = ready_chan(ROOM, TRIALS);
 	weft_chan *c = weft_chan_make(0, 10);
 	weft_case k[] = {
-		WEFT_RECV(a, NULL), WEFT_SEND(b, NULL), WEFT_RECV(a, NULL),
-		WEFT_SEND(c, NULL), WEFT_RECV(c, NULL)
+		WEFT_CASE_RECV(a, NULL), WEFT_CASE_SEND_FROM(b, NULL),
+		WEFT_CASE_RECV(a, NULL),
+		WEFT_CASE_SEND_FROM(c, NULL), WEFT_CASE_RECV(c, NULL)
 	};
 	int count[5] = {0};
 
@@ -175,13 +177,14 @@ GTEST(with_default_and_limit, 1)
 {
 	weft_chan *a = ready_chan(CLOSED, 0), *b = ready_chan(CLOSED, 0);
 	weft_case k[] = {
-		WEFT_DEFAULT, WEFT_RECV(a, NULL), WEFT_RECV(b, NULL)
+		WEFT_CASE_DEFAULT, WEFT_CASE_RECV(a, NULL),
+		WEFT_CASE_RECV(b, NULL)
 	};
 	int count[4][3] = {0};
 
 	for (int i = 0; i < TRIALS; i++) {
 		count[0][weft_select(k, 3)]++;
-		count[1][weft_select_until(k + 1, 2, 0) + 1]++;
+		count[1][weft_select_until(k + 1, 2, 1) + 1]++;
 		count[2][weft_select_until(k + 1, 2, WEFT_NEVER) + 1]++;
 		count[3][weft_select(k + 1, 2) + 1]++;
 	}
@@ -197,7 +200,7 @@ GTEST(with_default_and_limit, 1)
 GTEST(pairs_of_choices, 1)
 {
 	weft_chan *a = ready_chan(CLOSED, 0), *b = ready_chan(CLOSED, 0);
-	weft_case k[] = { WEFT_RECV(a, NULL), WEFT_RECV(b, NULL) };
+	weft_case k[] = { WEFT_CASE_RECV(a, NULL), WEFT_CASE_RECV(b, NULL) };
 	int count[8] = {0};
 
 	for (int i = 0; i < 4 * TRIALS; i++)
@@ -213,7 +216,7 @@ static void
 fair_alone(weft_waitgroup *ended)
 {
 	weft_chan *a = ready_chan(CLOSED, 0), *b = ready_chan(CLOSED, 0);
-	weft_case k[] = { WEFT_RECV(a, NULL), WEFT_RECV(b, NULL) };
+	weft_case k[] = { WEFT_CASE_RECV(a, NULL), WEFT_CASE_RECV(b, NULL) };
 	int count[2] = {0};
 
 	for (int i = 0; i < TRIALS; i++) {
@@ -262,7 +265,7 @@ send_any(struct sending *s)
 
 		for (int j = 0; j < s->values; j++) {
 			v[j] = j;
-			k[j] = WEFT_SEND(s->c, &v[j]);
+			k[j] = WEFT_CASE_SEND_FROM(s->c, &v[j]);
 		}
 		r = weft_select(k, (size_t)s->values);
 		OK(r >= 0 && r < s->values);
@@ -308,7 +311,9 @@ receive_any(weft_chan *c, int *count, weft_chan *ready)
 	int v[2];
 
 	for (int i = 0; i < TRIALS; i++) {
-		weft_case k[] = { WEFT_RECV(c, &v[0]), WEFT_RECV(c, &v[1]) };
+		weft_case k[] = {
+			WEFT_CASE_RECV(c, &v[0]), WEFT_CASE_RECV(c, &v[1])
+		};
 
 		count[weft_select(k, 2)]++;
 	}
@@ -355,7 +360,7 @@ nobody_starves(int senders, bool share)
 	int n = TRIALS, served = 0;
 
 	for (int i = 0; i < senders; i++) {
-		k[i] = WEFT_RECV(weft_chan_make(sizeof(int), 0), &v[i]);
+		k[i] = WEFT_CASE_RECV(weft_chan_make(sizeof(int), 0), &v[i]);
 		OK(weft_try_go(send_for_ever, k[i].chan, i) > 0);
 	}
 	for (int i = 0; share ? i < n : served < senders; i++) {

@@ -34,7 +34,7 @@ many_make(struct many *m, size_t n, size_t cap)
 		m->c[i] = weft_chan_make(sizeof(int), cap);
 		OK(m->c[i] != NULL);
 		m->v[i] = -1;
-		m->k[i] = WEFT_RECV(m->c[i], &m->v[i]);
+		m->k[i] = WEFT_CASE_RECV(m->c[i], &m->v[i]);
 	}
 }
 
@@ -53,7 +53,7 @@ check_nobody(struct many *m)
 {
 	for (size_t i = 0; i < m->n; i++)
 		if (weft_chan_cap(m->c[i]) == 0)
-			EQ(weft_chan_try_send(m->c[i], NULL), -EAGAIN);
+			EQ(weft_chan_try_send(m->c[i], NULL), false);
 }
 
 static void
@@ -100,13 +100,13 @@ ready_at(size_t n)
 		EQ(weft_select_ordered(m.k, n), at);
 		EQ(m.v[at], 6);
 		weft_send(m.c[at], 7);
-		EQ(weft_select_until(m.k, n, 0), at);
+		EQ(weft_select_until(m.k, n, 1), at);
 		EQ(m.v[at], 7);
 		m.v[at] = -1;
 	}
 	for (size_t i = 0; i < n; i++)
 		EQ(m.v[i], -1);
-	EQ(weft_select_until(m.k, n, 0), -ETIMEDOUT);
+	EQ(weft_select_until(m.k, n, 1), -ETIMEDOUT);
 	EQ(weft_select_until(m.k, n, weft_deadline(WEFT_MS)), -ETIMEDOUT);
 	many_free(&m);
 }
@@ -130,15 +130,15 @@ GTEST(most, 1)
 	int v = 0;
 
 	for (int i = 0; i < MOST; i++)
-		k[i] = WEFT_RECV(NULL, NULL);
-	k[MOST - 1] = WEFT_DEFAULT;
+		k[i] = WEFT_CASE_RECV(NULL, NULL);
+	k[MOST - 1] = WEFT_CASE_DEFAULT;
 	EQ(weft_select(k, MOST), MOST - 1);
 	EQ(weft_select_until(k, MOST - 1, weft_deadline(WEFT_MS)), -ETIMEDOUT);
-	k[MOST - 1] = WEFT_RECV(c, &v);
+	k[MOST - 1] = WEFT_CASE_RECV(c, &v);
 	weft_send(c, 3);
 	EQ(weft_select(k, MOST), MOST - 1);
 	EQ(v, 3);
-	k[0] = WEFT_DEFAULT;
+	k[0] = WEFT_CASE_DEFAULT;
 	EQ(weft_select(k, MOST), 0);
 	weft_chan_release(c);
 	free(k);
@@ -214,7 +214,7 @@ on_one(size_t n)
 	}
 	for (size_t i = 0; i < n; i++)
 		EQ(m.v[i], -1);
-	EQ(weft_chan_try_send(c, NULL), -EAGAIN);
+	EQ(weft_chan_try_send(c, NULL), false);
 	EQ(weft_select_until(m.k, n, weft_deadline(WEFT_MS)), -ETIMEDOUT);
 	weft_chan_release(c);
 	many_free(&m);
@@ -244,7 +244,7 @@ buyer(struct market *w)
 	int open = w->chans;
 
 	for (int i = 0; i < w->chans; i++)
-		k[i] = WEFT_RECV(w->c[i], &v);
+		k[i] = WEFT_CASE_RECV(w->c[i], &v);
 	while (open > 0) {
 		int r = weft_select(k, (size_t)w->chans);
 
@@ -314,10 +314,11 @@ on_small_stack(weft_chan *in, weft_chan *out)
 		many_make(&m, (size_t)v, 0);
 		EQ(weft_select_until(m.k, m.n, weft_deadline(10 * WEFT_US)),
 		    -ETIMEDOUT);
-		m.k[0] = WEFT_DEFAULT;
+		m.k[0] = WEFT_CASE_DEFAULT;
 		EQ(weft_select(m.k, m.n), 0);
-		EQ(weft_chan_recv_until(m.c[0], &v, weft_deadline(10 * WEFT_US)),
-		    -ETIMEDOUT);
+		EQ(weft_chan_recv_until(m.c[0], &v,
+		    weft_deadline(10 * WEFT_US)),
+		    false);
 		many_free(&m);
 		weft_send(out, 1);
 	}

@@ -52,7 +52,8 @@ static void
 fill(weft_case *k, int n, int *v)
 {
 	for (int i = 0; i < n; i++)
-		k[i] = i % 2 ? WEFT_SEND(c[i], v) : WEFT_RECV(c[i], v);
+		k[i] = i % 2 ? WEFT_CASE_SEND_FROM(c[i], v) :
+		    WEFT_CASE_RECV(c[i], v);
 }
 
 /* ---- kinds ---- */
@@ -65,7 +66,7 @@ with_default(long n)
 
 	for (; n > 0; n--) {
 		fill(k, 3, &v);
-		k[3] = WEFT_DEFAULT;
+		k[3] = WEFT_CASE_DEFAULT;
 		EQ(weft_select(k, 4), 3);
 	}
 }
@@ -78,7 +79,7 @@ many_with_default(long n)
 
 	for (n /= 20; n > 0; n--) {
 		fill(k, MANY, &v);
-		k[5] = WEFT_DEFAULT;
+		k[5] = WEFT_CASE_DEFAULT;
 		EQ(weft_select(k, MANY), 5);
 	}
 }
@@ -91,7 +92,7 @@ too_late(long n)
 
 	for (; n > 0; n--) {
 		fill(k, 4, &v);
-		EQ(weft_select_until(k, 4, 0), -ETIMEDOUT);
+		EQ(weft_select_until(k, 4, 1), -ETIMEDOUT);
 	}
 }
 
@@ -104,7 +105,8 @@ timed_out(long n)
 
 	fill(k, MANY, &v);
 	for (n /= 100; n > 0; n--)
-		EQ(weft_select_until(k, n % 4 ? 3 : MANY, weft_deadline(WEFT_US)),
+		EQ(weft_select_until(k, n % 4 ? 3 : MANY,
+		    weft_deadline(WEFT_US)),
 		    -ETIMEDOUT);
 }
 
@@ -118,8 +120,9 @@ answer(long n, int cases, int64_t in)
 		int i;
 
 		for (int j = 0; j < cases; j++)
-			k[j] = WEFT_RECV(c[j], &v);
-		i = in ? weft_select_until(k, (size_t)cases, weft_deadline(in)) :
+			k[j] = WEFT_CASE_RECV(c[j], &v);
+		i = in ?
+		    weft_select_until(k, (size_t)cases, weft_deadline(in)) :
 		    weft_select(k, (size_t)cases);
 		weft_send(back, i);
 	}
@@ -170,7 +173,7 @@ wait_once(weft_chan *ended)
 	int v = 0;
 
 	for (int i = 0; i < MANY; i++)
-		k[i] = WEFT_RECV(c[i], &v);
+		k[i] = WEFT_CASE_RECV(c[i], &v);
 	EQ(weft_select(k, MANY), 0);
 	weft_send(ended, v);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The ordered forms take the first case of the list that can go on, always.
- * That order holds in time too is tried in tests/sync/select_ordered_causal_stress.c.
+ * That order holds in time too is tried in
+ * tests/sync/select_ordered_causal_stress.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@ ordered(weft_case *k, size_t n, int form)
 {
 	switch (form) {
 	case 0:		return weft_select_ordered(k, n);
-	case 1:		return weft_select_ordered_until(k, n, 0);
+	case 1:		return weft_select_ordered_until(k, n, 1);
 	default:	return weft_select_ordered_until(k, n, WEFT_NEVER);
 	}
 }
@@ -32,8 +33,8 @@ GTEST(first_of_every_subset, 1)
 	for (int set = 1; set < 128; set++)
 		for (int i = 0; i < 30; i++) {
 			for (int j = 0; j < 7; j++)
-				k[j] = WEFT_RECV(set >> j & 1 ? ready : never,
-				    NULL);
+				k[j] = WEFT_CASE_RECV(
+				    set >> j & 1 ? ready : never, NULL);
 			EQ(ordered(k, 7, i % 3), __builtin_ctz((unsigned)set));
 		}
 	weft_chan_release(ready);
@@ -52,10 +53,10 @@ GTEST(first_of_many, 1)
 		for (int i = 0; i < 20; i++) {
 			for (int j = 0; j < MOST; j++)
 				k[j] = j < first ? j % 2 ?
-				    WEFT_SEND(full, NULL) :
-				    WEFT_RECV(never, NULL) : j % 2 ?
-				    WEFT_SEND(room, NULL) :
-				    WEFT_RECV(full, NULL);
+				    WEFT_CASE_SEND_FROM(full, NULL) :
+				    WEFT_CASE_RECV(never, NULL) : j % 2 ?
+				    WEFT_CASE_SEND_FROM(room, NULL) :
+				    WEFT_CASE_RECV(full, NULL);
 			EQ(ordered(k, MOST, i % 3), first);
 			if (first % 2 == 0)
 				weft_send(full, 1);
@@ -78,13 +79,13 @@ GTEST(drains_by_priority, 1)
 		c[i] = weft_chan_make(sizeof(int), 100);
 		for (int j = 0; j < 100; j++)
 			weft_send(c[i], i * 100 + j);
-		k[i] = WEFT_RECV(c[i], &v);
+		k[i] = WEFT_CASE_RECV(c[i], &v);
 	}
 	for (int j = 0; j < 300; j++) {
 		EQ(ordered(k, 3, j % 3), j / 100);
 		EQ(v, j);
 	}
-	EQ(weft_select_ordered_until(k, 3, 0), -ETIMEDOUT);
+	EQ(weft_select_ordered_until(k, 3, 1), -ETIMEDOUT);
 	for (int i = 0; i < 3; i++)
 		weft_chan_release(c[i]);
 }
@@ -94,7 +95,8 @@ GTEST(default_is_last, 1)
 {
 	weft_chan *c = weft_chan_make(8, 0);
 	weft_case k[] = {
-		WEFT_DEFAULT, WEFT_RECV(NULL, NULL), WEFT_RECV(c, NULL)
+		WEFT_CASE_DEFAULT, WEFT_CASE_RECV(NULL, NULL),
+		WEFT_CASE_RECV(c, NULL)
 	};
 
 	EQ(ordered(k, 3, 0), 0);
@@ -125,8 +127,8 @@ GTEST(first_when_woken, 1)
 		weft_chan *ended = weft_chan_make(0, 0);
 		int v[3] = {0}, result = -1;
 		weft_case k[] = {
-			WEFT_RECV(NULL, NULL), WEFT_RECV(c, &v[1]),
-			WEFT_RECV(c, &v[2])
+			WEFT_CASE_RECV(NULL, NULL), WEFT_CASE_RECV(c, &v[1]),
+			WEFT_CASE_RECV(c, &v[2])
 		};
 
 		OK(weft_try_go(wait_ordered, k, &result, ended) > 0);

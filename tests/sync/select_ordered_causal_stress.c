@@ -75,7 +75,7 @@ choose(struct road *r, weft_case *k, long turn)
 			weft_yield();
 		return i;
 	default:
-		k[LINES] = WEFT_RECV(NULL, NULL);
+		k[LINES] = WEFT_CASE_RECV(NULL, NULL);
 		return weft_select_ordered(k, LINES + 1);
 	}
 }
@@ -89,8 +89,8 @@ receiver(struct road *r)
 	int open = LINES;
 
 	for (int i = 0; i < LINES; i++)
-		k[i] = WEFT_RECV(r->c[i], &v);
-	k[LINES] = WEFT_DEFAULT;
+		k[i] = WEFT_CASE_RECV(r->c[i], &v);
+	k[LINES] = WEFT_CASE_DEFAULT;
 	for (long turn = 0; open > 0; turn++) {
 		int i = choose(r, k, turn);
 
@@ -180,8 +180,8 @@ rounds(void)
 	for (long i = t_scale(30000); i > 0; i--) {
 		long v[2] = { -1, -1 };
 		weft_case k[] = {
-			WEFT_RECV(r.a, &v[0]), WEFT_RECV(r.b, &v[1]),
-			WEFT_DEFAULT
+			WEFT_CASE_RECV(r.a, &v[0]), WEFT_CASE_RECV(r.b, &v[1]),
+			WEFT_CASE_DEFAULT
 		};
 		int got, n = 0;
 

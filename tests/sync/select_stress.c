@@ -62,7 +62,8 @@ select_all(struct four *f, bool sends, bool ordered)
 
 	for (int i = 0; i < CHANS; i++) {
 		left[i] = f->n;
-		k[i] = sends ? WEFT_SEND(f->c[i], &v) : WEFT_RECV(f->c[i], &v);
+		k[i] = sends ? WEFT_CASE_SEND_FROM(f->c[i], &v) :
+		    WEFT_CASE_RECV(f->c[i], &v);
 	}
 	for (long j = 0; j < CHANS * f->n; j++) {
 		int i = ordered ? weft_select_ordered(k, CHANS) :
@@ -132,14 +133,15 @@ dancer(struct dance *d, uint32_t seed)
 		int i;
 
 		for (int j = 0; j < CHANS; j++) {
-			k[2 * j] = WEFT_SEND(d->c[j], &out);
-			k[2 * j + 1] = WEFT_RECV(d->c[j], &in);
+			k[2 * j] = WEFT_CASE_SEND_FROM(d->c[j], &out);
+			k[2 * j + 1] = WEFT_CASE_RECV(d->c[j], &in);
 			if (roll(&seed) % 3 == 0)
 				k[2 * j].chan = NULL;
 			if (roll(&seed) % 3 == 0)
 				k[2 * j + 1].chan = NULL;
 		}
-		i = weft_select_until(k, 2 * CHANS, weft_deadline(100 * WEFT_US));
+		i = weft_select_until(k, 2 * CHANS,
+		    weft_deadline(100 * WEFT_US));
 		if (i >= 0 && i % 2 == 0) {
 			given += out++;
 		} else if (i >= 0) {
@@ -185,7 +187,7 @@ dance(int dancers, bool thread)
 	if (thread)
 		pthread_join(t, NULL);
 	for (int i = 0; i < CHANS; i++) {
-		while (weft_chan_try_recv(d.c[i], &v) == 1)
+		while (weft_chan_try_recv(d.c[i], &v))
 			d.taken += v;
 		weft_chan_release(d.c[i]);
 	}
@@ -218,7 +220,8 @@ cross(struct cross *x, bool swap)
 		weft_chan *first = swap ? x->b : x->a;
 		weft_chan *second = swap ? x->a : x->b;
 		weft_case k[] = {
-			WEFT_SEND(first, &out), WEFT_RECV(second, &in)
+			WEFT_CASE_SEND_FROM(first, &out),
+			WEFT_CASE_RECV(second, &in)
 		};
 
 		if (weft_select(k, 2) == 1)
@@ -267,7 +270,7 @@ wait_for_close(struct shutdown *s, uint32_t seed)
 	int open = CHANS, i;
 
 	for (int j = 0; j < CHANS; j++)
-		k[j] = WEFT_RECV(s->c[j], NULL);
+		k[j] = WEFT_CASE_RECV(s->c[j], NULL);
 	__atomic_add_fetch(&s->started, 1, __ATOMIC_RELAXED);
 	while (open > 0) {
 		switch (roll(&seed) % 3) {

@@ -29,8 +29,9 @@ look(int64_t when, bool ordered)
 	weft_chan *one = weft_chan_make(sizeof(int), 1);
 	int v = 3, w = 4;
 	weft_case k[] = {
-		WEFT_RECV(empty, &v), WEFT_SEND(empty, &v), WEFT_RECV(one, &v),
-		WEFT_RECV(NULL, &v), WEFT_SEND(one, &w)
+		WEFT_CASE_RECV(empty, &v), WEFT_CASE_SEND_FROM(empty, &v),
+		WEFT_CASE_RECV(one, &v),
+		WEFT_CASE_RECV(NULL, &v), WEFT_CASE_SEND_FROM(one, &w)
 	};
 
 	EQ(choose(k, 4, when, ordered), -ETIMEDOUT);
@@ -57,7 +58,6 @@ static void
 looks(void)
 {
 	for (int ordered = 0; ordered < 2; ordered++) {
-		look(0, ordered);
 		look(1, ordered);
 		look(-1, ordered);
 		look(INT64_MIN, ordered);
@@ -72,7 +72,7 @@ TEST(past_takes_what_is_ready_on_a_thread) { looks(); }
 GTEST(future_takes_what_is_ready, 1)
 {
 	weft_chan *c = weft_chan_make(sizeof(int), 1);
-	weft_case k = WEFT_RECV(c, NULL);
+	weft_case k = WEFT_CASE_RECV(c, NULL);
 	static const int64_t in[] = { 1, WEFT_US, WEFT_SECOND, WEFT_NEVER };
 
 	for (int i = 0; i < 4; i++) {
@@ -99,17 +99,17 @@ wait_in_vain(size_t n, int64_t ns, bool ordered)
 	for (size_t i = 0; i < n; i++) {
 		v[i] = 5;
 		c[i] = weft_chan_make(sizeof(int), 0);
-		k[i] = i % 3 == 0 ? WEFT_RECV(c[i], &v[i]) :
-		    i % 3 == 1 ? WEFT_SEND(c[i], &v[i]) :
-		    WEFT_RECV(i > 8 ? c[0] : NULL, &v[i]);
+		k[i] = i % 3 == 0 ? WEFT_CASE_RECV(c[i], &v[i]) :
+		    i % 3 == 1 ? WEFT_CASE_SEND_FROM(c[i], &v[i]) :
+		    WEFT_CASE_RECV(i > 8 ? c[0] : NULL, &v[i]);
 	}
 	when = weft_deadline(ns);
 	EQ(choose(k, n, when, ordered), -ETIMEDOUT);
 	OK(weft_now() >= when);
 	for (size_t i = 0; i < n; i++) {
 		EQ(v[i], 5);
-		EQ(weft_chan_try_send(c[i], NULL), -EAGAIN);
-		EQ(weft_chan_try_recv(c[i], NULL), -EAGAIN);
+		EQ(weft_chan_try_send(c[i], NULL), false);
+		EQ(weft_chan_try_recv(c[i], NULL), false);
 		weft_chan_release(c[i]);
 	}
 }
@@ -156,7 +156,7 @@ GTEST(empty, 1)
 	when = weft_deadline(2 * WEFT_MS);
 	EQ(weft_select_ordered_until(none, 0, when), -ETIMEDOUT);
 	OK(weft_now() >= when);
-	EQ(weft_select_until(NULL, 0, 0), -ETIMEDOUT);
+	EQ(weft_select_until(NULL, 0, 1), -ETIMEDOUT);
 	EQ(weft_select_until(NULL, 0, INT64_MIN), -ETIMEDOUT);
 }
 
@@ -165,8 +165,8 @@ static void
 shared(weft_chan **c, int64_t ns, weft_waitgroup *ended)
 {
 	weft_case k[] = {
-		WEFT_RECV(c[0], NULL), WEFT_SEND(c[1], NULL),
-		WEFT_RECV(c[2], NULL)
+		WEFT_CASE_RECV(c[0], NULL), WEFT_CASE_SEND_FROM(c[1], NULL),
+		WEFT_CASE_RECV(c[2], NULL)
 	};
 	int64_t when = weft_deadline(ns);
 
@@ -204,7 +204,9 @@ struct waiting {
 static void
 wait_for_both(struct waiting *w)
 {
-	weft_case k[] = { WEFT_RECV(w->a, &w->va), WEFT_RECV(w->b, &w->vb) };
+	weft_case k[] = {
+		WEFT_CASE_RECV(w->a, &w->va), WEFT_CASE_RECV(w->b, &w->vb)
+	};
 
 	__atomic_store_n(&w->started, true, __ATOMIC_RELEASE);
 	w->result = weft_select_until(k, 2, w->when);
@@ -239,13 +241,13 @@ GTEST(others_stay_in_order, 1)
 	for (int i = 0; i < N; i++) {
 		if (i % 4 == 0)
 			continue;
-		EQ(weft_chan_try_send(i % 2 ? a : b, &i), 1);
+		EQ(weft_chan_try_send(i % 2 ? a : b, &i), true);
 		until_up(&w[i].ended);
 		EQ(w[i].result, !(i % 2));
 		EQ(i % 2 ? w[i].va : w[i].vb, i);
 	}
-	EQ(weft_chan_try_send(a, NULL), -EAGAIN);
-	EQ(weft_chan_try_send(b, NULL), -EAGAIN);
+	EQ(weft_chan_try_send(a, NULL), false);
+	EQ(weft_chan_try_send(b, NULL), false);
 	weft_chan_release(a);
 	weft_chan_release(b);
 }

@@ -35,13 +35,13 @@ await_all(int64_t ns)
 	int64_t limit = weft_deadline(WAIT * WEFT_SECOND), when;
 
 	for (int i = 0; i < 3; i++) {
-		EQ(weft_chan_recv_until(after[i], &when, limit), 1);
+		EQ(weft_chan_recv_until(after[i], &when, limit), true);
 		OK(when - made >= ns + i * WEFT_MS);
 		weft_chan_release(after[i]);
 	}
 	for (int i = 0; i < 3; i++)
 		EQ(weft_chan_recv_until(weft_timer_chan(ticker), NULL, limit),
-		    1);
+		    true);
 	OK(weft_event_wait_until(&called, limit));
 	weft_timer_free(ticker);
 	weft_timer_free(func);

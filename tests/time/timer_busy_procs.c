@@ -47,7 +47,8 @@ worker(int64_t ns)
 
 GTEST(a_deadline_is_seen_by_who_asks, 1)
 {
-	weft_context *ctx = weft_context_make_until(NULL, weft_deadline(WEFT_MS));
+	weft_context *ctx = weft_context_make_until(NULL,
+	    weft_deadline(WEFT_MS));
 	weft_context *child = weft_context_make(ctx);
 	int64_t end = weft_deadline(20 * WEFT_SECOND);
 
@@ -64,7 +65,8 @@ GTEST(a_deadline_is_seen_by_who_asks, 1)
 
 GTEST(a_deadline_is_the_first_cause, 1)
 {
-	weft_context *ctx = weft_context_make_until(NULL, weft_deadline(WEFT_MS));
+	weft_context *ctx = weft_context_make_until(NULL,
+	    weft_deadline(WEFT_MS));
 
 	compute(5 * WEFT_MS);
 	EQ(weft_context_cause(ctx), -ETIMEDOUT);
@@ -76,7 +78,8 @@ GTEST(a_deadline_is_the_first_cause, 1)
 static void
 wait_with_deadline(void)
 {
-	weft_context *ctx = weft_context_make_until(NULL, weft_deadline(WEFT_MS));
+	weft_context *ctx = weft_context_make_until(NULL,
+	    weft_deadline(WEFT_MS));
 	weft_context *child = weft_context_make(ctx);
 	weft_event e = {0};
 	weft_sem s = WEFT_SEM(1);
@@ -120,7 +123,7 @@ await_timers(void *arg)
 	for (int i = 0; i < 10; i++) {
 		weft_chan *c = weft_after(WEFT_MS);
 
-		EQ(weft_chan_recv_until(c, NULL, end), 1);
+		EQ(weft_chan_recv_until(c, NULL, end), true);
 		weft_chan_release(c);
 	}
 	done = true;

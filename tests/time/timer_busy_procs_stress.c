@@ -126,7 +126,7 @@ all_kinds_fire(void)
 	weft_timer_free(t);
 
 	due = weft_deadline(20 * WEFT_MS);
-	EQ(weft_chan_recv_until(silent, NULL, due), -ETIMEDOUT);
+	EQ(weft_chan_recv_until(silent, NULL, due), false);
 	soon_after(due);
 	weft_chan_release(silent);
 
@@ -248,7 +248,9 @@ static void
 wait_till_past(int64_t when)
 {
 	weft_chan *c = weft_chan_make(0, 0);
-	weft_case cases[] = { WEFT_RECV(c, NULL), WEFT_SEND(c, NULL) };
+	weft_case cases[] = {
+		WEFT_CASE_RECV(c, NULL), WEFT_CASE_SEND_FROM(c, NULL)
+	};
 	weft_event e = {0};
 	weft_sem none = {0};
 	weft_mutex m = {0};
@@ -256,8 +258,8 @@ wait_till_past(int64_t when)
 	int64_t start = weft_now();
 	int before = __atomic_load_n(&turns, __ATOMIC_RELAXED);
 
-	EQ(weft_chan_recv_until(c, NULL, when), -ETIMEDOUT);
-	EQ(weft_chan_send_until(c, NULL, when), -ETIMEDOUT);
+	EQ(weft_chan_recv_until(c, NULL, when), false);
+	EQ(weft_chan_send_until(c, NULL, when), false);
 	EQ(weft_select_until(cases, 2, when), -ETIMEDOUT);
 	EQ(weft_select_until(NULL, 0, when), -ETIMEDOUT);
 	OK(!weft_event_wait_until(&e, when));
@@ -274,13 +276,13 @@ wait_till_past(int64_t when)
 static void
 past_among_workers(int n)
 {
-	static const int64_t past[] = { -1, -2, INT64_MIN, 1, 2 };
+	static const int64_t past[] = { -1, -2, INT64_MIN, 1 };
 
 	for (int i = 0; i < n; i++)
 		weft_go(worker);
 	for (int i = 0; i < 3; i++)
 		weft_yield();
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < 4; i++)
 		wait_till_past(past[i]);
 	stop_all();
 }
@@ -316,7 +318,7 @@ hear_of_all(weft_chan *told)
 	int64_t when = weft_deadline(10 * WEFT_SECOND);
 
 	for (int i = 0; i < 5; i++)
-		EQ(weft_chan_recv_until(told, NULL, when), 1);
+		EQ(weft_chan_recv_until(told, NULL, when), true);
 }
 
 static void

@@ -234,7 +234,7 @@ ask(long n)
 	weft_go(answer, question, weft_chan_retain(reply));
 	for (n /= 2; n > 0; n--) {
 		weft_chan_send(question, NULL);
-		OK(weft_chan_recv_until(reply, NULL, weft_deadline(HOUR)) == 1);
+		OK(weft_chan_recv_until(reply, NULL, weft_deadline(HOUR)));
 	}
 	weft_chan_close(question);
 	while (weft_goroutines() > 1)

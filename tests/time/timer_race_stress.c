@@ -31,10 +31,9 @@ static void
 check_empty(weft_chan *c, int line)
 {
 	int64_t v = 0;
-	int r = weft_chan_try_recv(c, &v);
 
-	if (r != -EAGAIN)
-		t_eq(__FILE__, line, "a value that was prevented", r, -EAGAIN);
+	if (weft_chan_try_recv(c, &v))
+		t_eq(__FILE__, line, "a value that was prevented", v, 0);
 }
 
 static void
@@ -102,7 +101,7 @@ receive_after(weft_chan *c, int64_t due, bool poll)
 {
 	int64_t v = 0;
 
-	if (!poll || weft_chan_try_recv(c, &v) != 1)
+	if (!poll || !weft_chan_try_recv(c, &v))
 		v = weft_recv(c, int64_t);
 	if (v < due)
 		EQ(v, due);
@@ -154,8 +153,10 @@ static void
 receiver(struct duel *d)
 {
 	for (;;) {
-		weft_case cases[] = { WEFT_RECV(weft_timer_chan(d->t), NULL),
-		    WEFT_RECV(d->quit, NULL) };
+		weft_case cases[] = {
+			WEFT_CASE_RECV(weft_timer_chan(d->t), NULL),
+			WEFT_CASE_RECV(d->quit, NULL)
+		};
 		int64_t got = 0;
 		int k = weft_select(cases, 2);
 
@@ -165,7 +166,7 @@ receiver(struct duel *d)
 			got = 1;
 			weft_chan_recv(d->quit, NULL);
 		}
-		if (weft_chan_try_recv(weft_timer_chan(d->t), NULL) == 1)
+		if (weft_chan_try_recv(weft_timer_chan(d->t), NULL))
 			got++;
 		weft_send(d->result, got);
 	}
@@ -406,12 +407,14 @@ meddle_once(unsigned *seed)
 	case 1: weft_timer_reset(t, ns); break;
 	case 2: weft_timer_reset(t, HOUR); break;
 	case 3: weft_chan_try_recv(weft_timer_chan(t), NULL); break;
-	case 4: weft_chan_recv_until(weft_timer_chan(t), NULL, weft_deadline(ns));
+	case 4: weft_chan_recv_until(weft_timer_chan(t), NULL,
+		    weft_deadline(ns));
 		break;
 	case 5:
 		own = weft_ticker_make(ns);
 		weft_timer_reset(own, 2 * ns);
-		weft_chan_recv_until(weft_timer_chan(own), NULL, weft_deadline(ns));
+		weft_chan_recv_until(weft_timer_chan(own), NULL,
+		    weft_deadline(ns));
 		weft_timer_free(own);
 		break;
 	case 6: weft_chan_release(weft_after(ns)); break;

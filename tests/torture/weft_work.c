@@ -54,8 +54,8 @@ choosing(struct me *me)
 	MUST(weft_try_go(sender, weft_chan_retain(b), 10) > 0);
 	while (open_a || open_b) {
 		weft_case cases[] = {
-			WEFT_RECV(open_a ? a : NULL, &x),
-			WEFT_RECV(open_b ? b : NULL, &y),
+			WEFT_CASE_RECV(open_a ? a : NULL, &x),
+			WEFT_CASE_RECV(open_b ? b : NULL, &y),
 		};
 		int k = weft_select_until(cases, 2, weft_deadline(50 * WEFT_US +
 		    (int64_t)torture_random(me, 100000)));
