@@ -431,12 +431,13 @@ sort_and_wait(struct select *s, struct waiter *waiters, struct entry *order)
 	sleeper_init(&s->who);
 	if (s->other == NONE)
 		sleeper_arm(&s->who, s->limit.when);
-	if (context_watch(ctx, &watch, &s->who) != 0) {
+	if (unlikely(ctx) && context_watch(ctx, &watch, &s->who) != 0) {
 		s->ended = RACE_CANCELLED;
 		s->other = s->n;
 	}
 	i = lock_and_wait(s);
-	context_unwatch(ctx, &watch);
+	if (unlikely(ctx))
+		context_unwatch(ctx, &watch);
 	sleeper_disarm(&s->who);
 	return i;
 }
@@ -504,7 +505,7 @@ check_type(weft_case *k)
 {
 	struct converted tmp;
 
-	if (type_fits(k->chan, k->type_))
+	if (!k->type_ || type_fits(k->chan, k->type_))
 		return;
 	if (k->op == WEFT_OP_VALUE_) {
 		if (type_convert_slow(k->chan, k->value_, k->type_, &tmp) ==
