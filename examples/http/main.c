@@ -88,7 +88,7 @@ serve(const char *address, const struct http_options *o)
 	fflush(stdout);
 	weft_recv(stop, int);
 	fprintf(stderr, "http: stopping\n");
-	return http_server_stop(s, weft_deadline(10 * WEFT_SECOND)) == 0 ? 0 : 1;
+	return http_server_stop(s, weft_deadline(10 * WEFT_SECOND)) != 0;
 }
 
 int

@@ -45,7 +45,8 @@ weft_preempt_stats_read(weft_preempt_stats *out, size_t bytes)
 		.interrupted = a_load_relaxed(&preempt_stats.interrupted),
 		.capped = a_load_relaxed(&preempt_stats.capped),
 		.paused_now = (int)a_load_relaxed(&sched.n_paused),
-		.detached = (int)a_load_relaxed(&sched.n_detached[DETACHED_RUNNING]),
+		.detached = (int)a_load_relaxed(
+		    &sched.n_detached[DETACHED_RUNNING]),
 	};
 
 	s.blocked = off - s.detached;

@@ -332,7 +332,8 @@ void desc_wake_dir(struct desc *d, enum dir dir);
 /* Lock held: clears what was found out about it. */
 void desc_clear(struct desc *d);
 /*
- * The same: it has no deadline and no context. The caller wakes the waiters, and calls desc_release_contexts when it has dropped the lock.
+ * The same: it has no deadline and no context. The caller wakes the waiters,
+ * and calls desc_release_contexts when it has dropped the lock.
  */
 void desc_end_limits(struct desc *d);
 

@@ -27,8 +27,8 @@ curl(const char *first, ...)
 	for (const char *s = first; s && n < 31; s = va_arg(ap, const char *))
 		argv[n++] = (char *)(uintptr_t)s;
 	va_end(ap);
-	EQ(weft_process_output(argv, 1 << 24, weft_deadline(55 * WEFT_SECOND), &out,
-	    &len, &status), 0);
+	EQ(weft_process_output(argv, 1 << 24, weft_deadline(55 * WEFT_SECOND),
+	    &out, &len, &status), 0);
 	EQ(status, 0);
 	return out ? out : calloc(1, 1);
 }

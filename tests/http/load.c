@@ -15,8 +15,8 @@ load(const char *path, const char *connections)
 	size_t len;
 
 	snprintf(url, sizeof url, "http://%s%s", address, path);
-	EQ(weft_process_output(argv, 1 << 20, weft_deadline(50 * WEFT_SECOND), &out,
-	    &len, &status), 0);
+	EQ(weft_process_output(argv, 1 << 20, weft_deadline(50 * WEFT_SECOND),
+	    &out, &len, &status), 0);
 	EQ(status, 0);
 	if (!out)
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weft_dump_goroutines: every goroutine's id, name, state and origin, on demand. */
+/* weft_dump_goroutines: each goroutine's id, name, state and origin. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>

@@ -91,7 +91,8 @@ GTEST(open_ones, 2)
 
 	for (int i = 0; i < N; i++) {
 		wire(i % 2 ? TCP4 : PIPE, end[i]);
-		EQ(weft_set_read_deadline(end[i][0], weft_deadline(WEFT_MS)), 0);
+		EQ(weft_set_read_deadline(end[i][0], weft_deadline(WEFT_MS)),
+		    0);
 		EQ(weft_read(end[i][0], &c, 1), -ETIMEDOUT);
 	}
 	/* they waited; the other ends need not be known */

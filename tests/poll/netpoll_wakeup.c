@@ -166,7 +166,9 @@ wait_in_some_way(void *nr)
 	case 1: results[i] = weft_wait_readable(ends[i][0]); break;
 	case 2: results[i] = weft_poll(&p, 1, WEFT_NEVER); break;
 	case 3: results[i] = weft_read(ends[i][0], &c, 1); break;
-	case 4: results[i] = weft_poll(&p, 1, weft_deadline(200 * WEFT_MS)); break;
+	case 4:
+		results[i] = weft_poll(&p, 1, weft_deadline(200 * WEFT_MS));
+		break;
 	}
 	return NULL;
 }

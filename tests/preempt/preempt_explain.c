@@ -101,14 +101,20 @@ TEST(printed_only_if_asked_for)
 
 /* ---- names and numbers ---- */
 
+static const char *
+reason(int i)
+{
+	return weft_retake_reason_name((enum weft_retake_reason)i);
+}
+
 TEST(every_reason_has_a_name)
 {
 	for (int i = 0; i < WEFT_RETAKE_REASONS; i++) {
-		const char *a = weft_retake_reason_name((enum weft_retake_reason)i);
+		const char *a = reason(i);
 
 		OK(a && strlen(a) > 3);
 		for (int k = 0; k < i; k++)
-			OK(strcmp(a, weft_retake_reason_name((enum weft_retake_reason)k)));
+			OK(strcmp(a, reason(k)));
 	}
 	OK(weft_retake_reason_name(WEFT_RETAKE_REASONS) != NULL);
 }

@@ -66,7 +66,8 @@ main_that_leaves(int argc, char **argv)
 		unix_pair(pair[i]);
 	listener = plain_listen(1, 4);
 	weft_go(reads, pair[0][0]);
-	EQ(weft_set_read_deadline(pair[1][0], weft_deadline(3600 * WEFT_SECOND)), 0);
+	EQ(weft_set_read_deadline(pair[1][0],
+	    weft_deadline(3600 * WEFT_SECOND)), 0);
 	weft_go(reads, pair[1][0]);
 	weft_go(writes, pair[2][0]);
 	weft_go(accepts, listener);

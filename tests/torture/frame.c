@@ -233,6 +233,12 @@ least_rounds(void)
 	return least;
 }
 
+static const char *
+reason(int i)
+{
+	return weft_retake_reason_name((enum weft_retake_reason)i);
+}
+
 static void
 print_counts(const weft_preempt_stats *s)
 {
@@ -249,17 +255,17 @@ print_counts(const weft_preempt_stats *s)
 	    (unsigned long long)s->interrupted, (unsigned long long)s->capped);
 	for (int i = 0; i < WEFT_RETAKE_REASONS; i++)
 		if (s->taken[i])
-			printf(" %s %llu", weft_retake_reason_name((enum weft_retake_reason)i),
+			printf(" %s %llu", reason(i),
 			    (unsigned long long)s->taken[i]);
 	printf("; paused:");
 	for (int i = 0; i < WEFT_RETAKE_REASONS; i++)
 		if (s->paused[i])
-			printf(" %s %llu", weft_retake_reason_name((enum weft_retake_reason)i),
+			printf(" %s %llu", reason(i),
 			    (unsigned long long)s->paused[i]);
 	printf("; refused:");
 	for (int i = 0; i < WEFT_RETAKE_REASONS; i++)
 		if (s->refused[i])
-			printf(" %s %llu", weft_retake_reason_name((enum weft_retake_reason)i),
+			printf(" %s %llu", reason(i),
 			    (unsigned long long)s->refused[i]);
 	printf("\n");
 	fflush(stdout);

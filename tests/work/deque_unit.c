@@ -129,7 +129,8 @@ own(int n)
 		struct g *gp;
 
 		OK(deque_push(&q.deque, &gs[i]));
-		if (i / 1000 % 2 == 0 && i % 4 != 1 && (gp = deque_pop(&q.deque)))
+		if (i / 1000 % 2 == 0 && i % 4 != 1 &&
+		    (gp = deque_pop(&q.deque)))
 			count(gp);
 		if (i % 31 == 0 && (gp = deque_steal(&q.deque)))
 			count(gp);

@@ -15,7 +15,9 @@
 
 enum { MANY = 3000, BATCH = 128 };
 
-static struct timer_heap heaps[3] = { TIMER_HEAP_INIT, TIMER_HEAP_INIT, TIMER_HEAP_INIT };
+static struct timer_heap heaps[3] = {
+	TIMER_HEAP_INIT, TIMER_HEAP_INIT, TIMER_HEAP_INIT
+};
 static struct rand dice;
 
 /* One timer and what is expected of it. */
