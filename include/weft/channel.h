@@ -213,10 +213,12 @@ int weft_select_ordered_context(weft_case *cases, size_t n, weft_context *ctx);
 #define WEFT_ON_CANCEL(s, ctx) \
 	WEFT_ON_(s, weft_select_add_context_(&(s), ctx, __LINE__))
 
+/* At most so many in one WEFT_SELECT; more are fatal. */
 enum { WEFT_SELECT_CASES = 16 };
 
+/* The `s` of a WEFT_SELECT. */
 typedef struct weft_select_state {
-	bool ok;
+	bool ok;		/* in the body of a receive: got a value */
 	bool ordered_, ran_;
 	uint8_t pass_, n_, at_;
 	int chosen_, timeout_, cancel_;

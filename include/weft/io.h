@@ -154,6 +154,7 @@ typedef struct weft_dir {
 	size_t start_, end_;
 } weft_dir;
 
+/* One entry; its name is valid until the next call on the directory. */
 typedef struct weft_dir_entry {
 	const char *name;
 	uint64_t inode;
