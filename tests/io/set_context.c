@@ -321,6 +321,30 @@ GTEST(cancelled_after_close, 2)
 	weft_context_release(ctx);
 }
 
+/*
+ * The monitor finds that the number is closed, and detaches the context; the
+ * call ends, and a cancel later on finds nothing to do.
+ */
+GTEST(found_closed_by_the_monitor, 2)
+{
+	weft_context *parent = weft_context_make(NULL), *ctx;
+	int end[2];
+
+	wire(STREAM, end);
+	ctx = weft_context_make(parent);
+	EQ(weft_set_context(end[0], ctx), 0);
+	weft_context_release(ctx);
+	weft_waitgroup_add(&all, 1);
+	weft_go(expect_read, end[0], -EBADF);
+	while (wire_waiting() < 1)
+		weft_yield();
+	close(end[0]);
+	weft_waitgroup_wait(&all);
+	weft_context_cancel(parent, 0);
+	weft_context_release(parent);
+	weft_close(end[1]);
+}
+
 /* ---- other calls ---- */
 
 static void
