@@ -478,5 +478,7 @@ DIES(wrong_type, 1, "int32_t sent on a channel of float")
 
 DIES(no_cases, 1, "all goroutines are asleep")
 {
+	if (t_emulated())
+		t_skip("an emulator does not count threads");
 	WEFT_SELECT(s) {}
 }
