@@ -71,7 +71,7 @@ struct p {
 
 	/* the M that has the P */
 	uint64_t spawn_at;	/* stats.switches at the last spawn */
-	uint32_t spawn_run;	/* spawns since the last switch */
+	int32_t spawn_run;	/* spawns since the last switch, or less */
 	uint32_t lone_yields;	/* yields that found no other goroutine */
 	uint32_t timers_in_row;	/* picks in a row led by timers: next.c */
 	uint32_t polls_in_row;	/* ... and by the network */

@@ -5,7 +5,7 @@
  *
  * A spawner that outruns its children yields when a few dozen are queued: that
  * reuses warm records and stacks, where going on would ask for new ones, fill
- * the ring and spill to the global queue.
+ * the ring and spill to the global queue. Unless the children take long.
  *
  * An owned goroutine (of a group or a waitgroup) runs a function of its owner,
  * which calls the user's: see g_set_owner. It takes the path of weft_spawn with
@@ -31,7 +31,9 @@ _Static_assert(WEFT_ARG_BYTES == ARG_WORDS * sizeof(uint64_t), "weft.h");
 
 enum {
 	SPAWN_RUN = 64,		/* as many as run before the spawner does */
-	SPAWN_AHEAD = 64
+	SPAWN_AHEAD = 64,
+	SPAWN_SLOW_RUN = 16384,	/* ... if they take long, */
+	SPAWN_SLOW_FEW_US = 256	/* ... some hundred microseconds */
 };
 
 /* Has the caller spawned many since it last let others run? */
@@ -49,6 +51,31 @@ runs_ahead(struct p *pp)
 }
 
 /*
+ * Yields to the children. If that took long they are no short ones, and there
+ * is nothing to be had by waiting for them: the next time is far.
+ */
+static void
+let_children_run(void)
+{
+	uint64_t start = cpu_cycles();
+	struct m *mp;
+	struct p *pp;
+
+	sched_yield_now();
+	if (likely(cpu_cycles() - start <
+	    SPAWN_SLOW_FEW_US * cpu_cycles_few_us()))
+		return;
+	mp = m_self();
+	rt_enter(mp);
+	pp = m_p(mp);
+	if (pp) {
+		pp->spawn_at = a_load_relaxed(&pp->stats.switches);
+		pp->spawn_run = SPAWN_RUN - SPAWN_SLOW_RUN;
+	}
+	rt_leave_out(mp);
+}
+
+/*
  * Goes inside, after letting others run if the caller runs ahead of them.
  * Returns the M that it is on then.
  */
@@ -61,7 +88,7 @@ enter_to_spawn(struct m *mp)
 	pp = m_p(mp);
 	if (unlikely(pp && runs_ahead(pp))) {
 		rt_leave_out(mp);
-		sched_yield_now();
+		let_children_run();
 		mp = m_self();
 		rt_enter(mp);
 	}
