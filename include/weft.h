@@ -42,6 +42,12 @@
  * at its end: the library takes what a caller does not have for zero, and
  * writes no more than there is room for.
  *
+ * This header has all but pools, maps, flights and limiters, which are in
+ * weft/extra.h. A release or free of NULL (channel, context, timer) does
+ * nothing. Programs are compiled with -fstack-clash-protection (pkg-config adds
+ * it): without it a frame of more than 64 KiB may step over the guard of a
+ * stack, and an overflow is then not noticed.
+ *
  * Names that end in an underscore are internal.
  */
 #ifndef WEFT_H
@@ -184,8 +190,8 @@ typedef struct weft_opt {
  * weft_try_go(fn, args...)
  * weft_try_go_opt(opt, fn, args...)
  *
- * The same as expressions: the goroutine's id (> 0), -ENOMEM if memory for its
- * record is refused, -EINVAL if opt.stack is out of range, -EPERM if no
+ * As weft_go, but expressions: the goroutine's id (> 0), -ENOMEM if memory for
+ * its record is refused, -EINVAL if opt.stack is out of range, -EPERM if no
  * runtime is running.
  */
 #define weft_go(...) \
@@ -198,10 +204,10 @@ typedef struct weft_opt {
 	WEFT_START_(__VA_ARGS__)(weft_try_opt_, opt, __VA_ARGS__)
 
 /*
- * The same without macros: starts fn(copy), where copy holds the size bytes
- * at arg, 16-aligned, for as long as the goroutine lives; at most
- * WEFT_ARG_BYTES. With size 0 fn gets arg itself. opt may be NULL. Returns as
- * weft_try_go, -E2BIG if size is too large.
+ * weft_try_go_opt without macros: starts fn(copy), where copy holds the size
+ * bytes at arg, 16-aligned, for as long as the goroutine lives; at most
+ * WEFT_ARG_BYTES. With size 0 fn gets arg itself. opt may be NULL; opt_bytes is
+ * sizeof *opt. Returns as weft_try_go, -E2BIG if size is too large.
  */
 enum { WEFT_ARG_BYTES = 128 };
 int64_t weft_spawn(const weft_opt *opt, size_t opt_bytes,
@@ -231,7 +237,7 @@ int weft_defer(void (*fn)(void *arg), void *arg);
 
 /* The calling goroutine's id, 0 outside of one. Ids are never reused. */
 int64_t weft_self_id(void);
-/* Its name, "" if it has none or outside of a goroutine. */
+/* The calling goroutine's name, "" if it has none or outside of one. */
 const char *weft_self_name(void);
 
 /* ---- processors and threads -------------------------------------------- */
@@ -240,7 +246,7 @@ const char *weft_self_name(void);
 int weft_procs(void);
 
 /*
- * Changes that while everything runs, in both directions; nothing is lost.
+ * Changes weft_procs() while everything runs, up or down; nothing is lost.
  * Stops all goroutines for a moment, each when it next lets others run
  * (weft_yield, weft_go, a wait), and waits for that. Returns the old number,
  * -EINVAL unless 1 <= n <= 1024, -ENOMEM (then nothing has changed), -EPERM if
@@ -251,10 +257,14 @@ int weft_set_procs(int n);
 /* ---- waiting for goroutines to finish ---------------------------------- */
 
 /*
- * A counter, and waits for it to reach zero. The zero value is ready; it must
- * not be copied or freed while a call waits. A counter below zero, an add that
- * races with the first wait, and a new round before all waits of the last one
- * have returned, are fatal. Results and limits: see locks and conditions.
+ * A counter, and waits for it to reach zero: add adds n, done subtracts one.
+ * The zero value is ready; it must not be copied or freed while a call waits. A
+ * counter below zero, an add that races with the first wait, and a new round
+ * before all waits of the last one have returned, are fatal.
+ *
+ * wait_until waits until a time (0: no limit), wait_context until ctx is
+ * cancelled or its deadline is over (NULL: never). True if the counter was
+ * zero; if it is zero at once that is true whatever the limit.
  */
 typedef struct weft_waitgroup {
 	uint64_t state_;
@@ -271,7 +281,7 @@ bool weft_waitgroup_wait_context(weft_waitgroup *wg, weft_context *ctx);
 /*
  * weft_waitgroup_go(wg, fn, args...)
  *
- * A statement: adds one, starts fn(args...) as weft_go does, and does the done
+ * A statement: adds one, starts fn(args...) as weft_go does, and subtracts one
  * when that goroutine has ended, by return or by weft_goexit, after its
  * deferred calls. What fn returns is dropped.
  */
@@ -284,7 +294,8 @@ bool weft_waitgroup_wait_context(weft_waitgroup *wg, weft_context *ctx);
  * Times are nanoseconds: a duration (`ns`), or (`when`) an absolute time of
  * the clock of weft_now(), which is monotonic and unrelated to the date. A
  * duration of zero or less is over at once, one beyond the end of the clock
- * never is. A `when` of 0 is no limit, as is WEFT_NEVER.
+ * never is. A `when` of 0 is no limit, as is WEFT_NEVER; one that has passed is
+ * over at once.
  */
 #define WEFT_US INT64_C(1000)
 #define WEFT_MS INT64_C(1000000)
@@ -292,7 +303,9 @@ bool weft_waitgroup_wait_context(weft_waitgroup *wg, weft_context *ctx);
 #define WEFT_NEVER INT64_MAX
 
 int64_t weft_now(void);
-/* weft_now() + ns, at least 1, or WEFT_NEVER if that is beyond the clock. */
+/* The time in ns from now: weft_now() + ns, at least 1, or WEFT_NEVER if that
+ * is beyond the clock. A point in time, so a loop that wants a new limit for
+ * each round asks for it in each round. */
 int64_t weft_deadline(int64_t ns);
 
 typedef struct weft_context weft_context;
@@ -308,7 +321,7 @@ bool weft_sleep_context(int64_t ns, weft_context *ctx);
 
 /* ---- timers ------------------------------------------------------------ */
 
-/* Channels and select: weft/channel.h. */
+/* A handle, counted by weft_chan_retain and weft_chan_release. */
 typedef struct weft_chan weft_chan;
 
 /*
@@ -319,7 +332,11 @@ typedef struct weft_chan weft_chan;
  */
 typedef struct weft_timer weft_timer;
 
-/* NULL if memory is refused. A period of zero or less is fatal. */
+/*
+ * weft_timer_make: fires in ns. weft_ticker_make: every period_ns; zero or less
+ * is fatal. weft_after_func: starts the goroutine fn(arg) in ns. NULL if memory
+ * is refused. To be freed with weft_timer_free.
+ */
 weft_timer *weft_timer_make(int64_t ns);
 weft_timer *weft_ticker_make(int64_t period_ns);
 weft_timer *weft_after_func(int64_t ns, void (*fn)(void *arg), void *arg);
@@ -329,25 +346,28 @@ weft_timer *weft_after_func(int64_t ns, void (*fn)(void *arg), void *arg);
 weft_chan *weft_timer_chan(weft_timer *t);
 
 /*
- * Stops it; makes it fire in ns from now (a ticker: every ns). True if it was
- * pending, or had fired and the time was not yet received: that firing is
- * prevented. No time of before the call is received after it.
+ * stop: it does not fire any more. reset: it fires in ns from now (a ticker:
+ * every ns). True if it was pending, or had fired and the time was not yet
+ * received: that firing is prevented. No time of before the call is received
+ * after it.
  */
 bool weft_timer_stop(weft_timer *t);
 bool weft_timer_reset(weft_timer *t, int64_t ns);
 /* Stops and frees. Fatal while a receiver waits on its channel; NULL is fine.*/
 void weft_timer_free(weft_timer *t);
 
-/* A channel that gets the time in ns from now; it may be released before. */
+/* A channel that gets the time in ns from now; NULL if memory is refused. To
+ * be released, which may be before that. */
 weft_chan *weft_after(int64_t ns);
 
 /* ---- locks and conditions ---------------------------------------------- */
 
 /*
  * These are embedded in your data. The zero value is ready; it must not be
- * copied or freed while in use. `try` does not wait, `until` waits until a time
- * (0: no limit), `context` until ctx is cancelled (NULL: never). True if it was
- * done; what can be done at once is done, whatever the limit.
+ * copied or freed while in use. Where there are such forms: `try` does not
+ * wait, `until` waits until a time (0: no limit), `context` until ctx is
+ * cancelled or its deadline is over (NULL: never). True if it was done; what
+ * can be done at once is done, whatever the limit (but see weft_sem).
  */
 
 /*
@@ -366,8 +386,9 @@ bool weft_mutex_lock_context(weft_mutex *m, weft_context *ctx);
 void weft_mutex_unlock(weft_mutex *m);
 
 /*
- * A readers-writer lock: one writer or fewer than 2^30 readers. Not recursive:
- * a waiting writer keeps readers out, so a second rlock can deadlock.
+ * A readers-writer lock: one writer (lock, unlock) or fewer than 2^30 readers
+ * (rlock, runlock). Not recursive: a waiting writer keeps readers out, so a
+ * second rlock can deadlock. An unlock without its lock is fatal.
  */
 typedef struct weft_rwmutex {
 	weft_mutex writers_;
@@ -415,9 +436,13 @@ typedef struct weft_once {
 void weft_once_do(weft_once *o, void (*fn)(void *arg), void *arg);
 
 /*
- * A weighted semaphore; `WEFT_SEM(n)` is one with n units. First come, first
- * served: a request for many units is not overtaken by one for few. For a
- * context that is cancelled none are taken, even if they are there.
+ * A weighted semaphore: acquire takes n units, and waits until they are there;
+ * release adds n. First come, first served: a request for many units is not
+ * overtaken by one for few. For a context that is cancelled none are taken,
+ * even if they are there.
+ *
+ * `WEFT_SEM(n)` is the initialiser of one with n units; to assign it:
+ * s = (weft_sem)WEFT_SEM(n).
  */
 typedef struct weft_sem {
 	uint64_t units_;
@@ -430,7 +455,10 @@ bool weft_sem_acquire_until(weft_sem *s, uint64_t n, int64_t when);
 bool weft_sem_acquire_context(weft_sem *s, uint64_t n, weft_context *ctx);
 void weft_sem_release(weft_sem *s, uint64_t n);
 
-/* A manual-reset event: set wakes all waiters, and it stays set until reset. */
+/*
+ * A manual-reset event: set wakes all waiters, and it stays set until reset.
+ * wait returns at once if it is set.
+ */
 typedef struct weft_event {
 	uint32_t state_;
 } weft_event;
@@ -452,10 +480,12 @@ bool weft_event_wait_context(weft_event *e, weft_context *ctx);
  */
 
 /*
- * NULL if memory is refused. Each has one owner. `until` adds a deadline (0:
- * none); if that is what cancels it its cause is `cause` (0: -ETIMEDOUT).
- * `without_cancel` has the values of its parent, but neither its cancellation
- * nor its deadline.
+ * make: a child of parent (NULL: of the root), or NULL if memory is refused. It
+ * has one owner, the caller; retain adds one, and returns ctx. `until` adds a
+ * deadline (0: none); if that is what cancels it its cause is `cause` (0:
+ * -ETIMEDOUT). `value`: the key is compared as a pointer, and neither it nor
+ * the value is copied. `without_cancel` has the values of its parent, but
+ * neither its cancellation nor its deadline.
  */
 weft_context *weft_context_make(weft_context *parent);
 weft_context *weft_context_make_until(weft_context *parent, int64_t when);
@@ -465,27 +495,33 @@ weft_context *weft_context_make_value(weft_context *parent,
     const void *key, void *value);
 weft_context *weft_context_without_cancel(weft_context *parent);
 weft_context *weft_context_retain(weft_context *ctx);
-/* The last release frees it; that does not cancel its children. */
+/* Removes an owner. The last release frees it; that cancels neither it nor its
+ * children. NULL is fine. */
 void weft_context_release(weft_context *ctx);
 
-/* Cancels it and all below; only the first call counts. Cause 0: -ECANCELED. */
+/* Cancels ctx and all its descendants; only the first call counts. Cause 0:
+ * -ECANCELED. Fatal for NULL, the root. */
 void weft_context_cancel(weft_context *ctx, int cause);
-/* 0, -ECANCELED, or -ETIMEDOUT if its deadline or an ancestor's was over. */
+/* 0: not cancelled; -ECANCELED; -ETIMEDOUT if its deadline, or an ancestor's,
+ * was over. */
 int weft_context_error(weft_context *ctx);
-/* The cause given to cancel or with the deadline; 0 if it is not cancelled. */
+/* The cause given to weft_context_cancel, or with the deadline; 0 if it is not
+ * cancelled. */
 int weft_context_cause(weft_context *ctx);
-/* Closed when it is cancelled; lives as long as ctx. The root's is NULL. */
+/* A channel that is closed when ctx is cancelled; it lives as long as ctx, and
+ * the caller does not release it. The root's is NULL. */
 weft_chan *weft_context_done(weft_context *ctx);
-/* The earliest of its own and its ancestors', WEFT_NEVER if none. */
+/* The earliest deadline, its own or an ancestor's; WEFT_NEVER if none. */
 int64_t weft_context_deadline(weft_context *ctx);
-/* Of the nearest node with that key, from ctx upwards; NULL if none. */
+/* The value of the nearest node with that key, from ctx upwards; NULL if
+ * none. */
 void *weft_context_value(weft_context *ctx, const void *key);
 
 /*
- * Starts a goroutine fn(arg) when ctx is cancelled (at once, if it is). NULL
- * if memory is refused. Every handle must be stopped, once, which frees it:
- * true if fn will not run; false if its goroutine was started, which may still
- * run.
+ * after_func: starts a goroutine fn(arg) when ctx is cancelled (at once, if it
+ * is). NULL if memory is refused. The handle retains ctx. Every handle must be
+ * stopped, once, which frees it: true if fn will not run; false if its
+ * goroutine was started, which may still run, or for NULL.
  */
 typedef struct weft_context_func weft_context_func;
 weft_context_func *weft_context_after_func(weft_context *ctx,

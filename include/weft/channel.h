@@ -13,20 +13,21 @@ extern "C" {
  * A FIFO queue of elements of one size (0 to 64 KiB), which are copied in and
  * out as bytes. It buffers up to cap elements; with cap 0 a send waits for a
  * receiver. Blocked senders and receivers are served in order of arrival.
- * Operations on a NULL channel block for ever.
+ * A send to or receive from a NULL channel waits for ever.
  *
  * A send on a closed channel, a second close and a close of NULL are fatal. A
  * receive from a closed channel gives what is left in it, and then zero bytes.
  *
- * weft_chan_of also notes the kind of the element type, which the typed macros
- * below compare; weft_chan_make knows the size only. NULL if memory is
- * refused or the sizes are out of range. The caller is the channel's owner.
+ * weft_chan_of also notes the kind of the element type T, which weft_send,
+ * weft_recv and the other macros compare; weft_chan_make knows the size only.
+ * NULL if memory is refused or the sizes are out of range: check for it, since
+ * an operation on NULL waits for ever. The caller is the channel's owner.
  */
 #define weft_chan_of(type, cap) \
 	weft_chan_make_kind(sizeof(type), cap, WEFT_KIND_OF_(type))
 weft_chan *weft_chan_make(size_t elem_bytes, size_t cap);
 
-/* The function behind weft_chan_of. Integers have 1, 2, 4 or 8 bytes. */
+/* The function that weft_chan_of calls. Integers have 1, 2, 4 or 8 bytes. */
 enum {
 	WEFT_KIND_NONE,		/* not known: only the size is compared */
 	WEFT_KIND_SIGNED,
@@ -38,19 +39,21 @@ enum {
 weft_chan *weft_chan_make_kind(size_t elem_bytes, size_t cap, int kind);
 
 /*
- * Adds and removes an owner; the last release frees the channel, and is fatal
- * while a goroutine or thread is blocked on it. The receiver of the last value,
- * or one that has seen the channel closed, may release it at once, even if the
- * sender or closer has not yet returned. A select that has completed one case
- * (its send has been received, say) counts as blocked in none of the others.
+ * retain adds an owner, and returns c; release removes one. NULL is fine. The
+ * last release frees the channel, with what is left in it, and is fatal while a
+ * goroutine or thread is blocked on it. The receiver of the last value, or one
+ * that has seen the channel closed, may release it at once, even if the sender
+ * or closer has not yet returned. A select that has completed one case (its
+ * send has been received, say) counts as blocked in none of the others.
  */
 weft_chan *weft_chan_retain(weft_chan *c);
 void weft_chan_release(weft_chan *c);
 
 /*
- * The element is copied from or to v; with v NULL zero bytes are sent, and a
- * received element is dropped. A receive returns true with a value, false
- * (and zero bytes) if the channel is closed and drained.
+ * send copies the element from v, recv to v; with v NULL zero bytes are sent,
+ * and a received element is dropped. A receive returns true with a value, false
+ * (and zero bytes) if the channel is closed and drained. close: nothing more is
+ * sent; receivers that wait return false.
  */
 void weft_chan_send(weft_chan *c, const void *v);
 bool weft_chan_recv(weft_chan *c, void *v);
@@ -62,6 +65,10 @@ void weft_chan_close(weft_chan *c);
  * deadline is over. What can be done at once is done in any case. A receive
  * that returns false stores zero bytes if the channel is closed and drained,
  * and nothing otherwise.
+ *
+ * That a buffer is full may only mean that its receiver has not had its turn:
+ * to find out that a receiver is slow use an `until` form with some
+ * milliseconds, not `try`.
  */
 bool weft_chan_try_send(weft_chan *c, const void *v);
 bool weft_chan_try_recv(weft_chan *c, void *v);
@@ -73,13 +80,16 @@ bool weft_chan_recv_context(weft_chan *c, void *v, weft_context *ctx);
 /* Closed and drained: no receive will get a value. Stays true. */
 bool weft_chan_is_closed(weft_chan *c);
 
-/* Elements in it now, and at most. */
+/* len: elements in it now; cap: at most. 0 for NULL. */
 size_t weft_chan_len(weft_chan *c);
 size_t weft_chan_cap(weft_chan *c);
 
 /*
- * The typed forms. v is a value; type is that of an element; p points to room
- * for one (void *: not checked; NULL: the value is dropped).
+ * The typed forms of weft_chan_send and its relatives, with their results. T is
+ * the type of an element, which may be a struct; v is a value, p points to room
+ * for one (void *: not checked; NULL: the value is dropped). weft_recv returns
+ * the value, which is zero bytes if the channel is closed and drained;
+ * weft_recv_ok tells that apart.
  *
  * On a channel of weft_chan_of a value that is sent must have the kind and
  * size of the element. An integer may have another size or signedness if the
@@ -168,10 +178,13 @@ typedef struct weft_case {
 } weft_case;
 
 /*
- * SEND copies the value, of at most WEFT_CASE_BYTES, into the case. SEND_FROM
- * reads it from *p when it is sent. RECV stores it in *p. Types are checked as
- * by the typed forms above, but what p points to is not converted. A p that is
- * not a pointer does not compile.
+ * WEFT_CASE_SEND copies the value, of at most WEFT_CASE_BYTES, into the case.
+ * WEFT_CASE_SEND_FROM reads it from *p when it is sent. WEFT_CASE_RECV stores
+ * it in *p. Types (T: that of an element) are checked as by weft_send and
+ * weft_recv_ok, but what p points to is not converted. A p that is not a
+ * pointer does not compile.
+ *
+ * weft_select performs one of the n cases, and returns its index.
  */
 #define WEFT_CASE_SEND(c, ...) WEFT_CASE_VALUE_(c, (__VA_ARGS__))
 #define WEFT_CASE_SEND_FROM(c, p) WEFT_CASE_FROM_(c, p)

@@ -122,7 +122,7 @@ typedef struct weft_map {
 bool weft_map_get(weft_map *m, weft_key key, void **value);
 /* 0, or -ENOMEM, and then nothing has changed. */
 int weft_map_set(weft_map *m, weft_key key, void *value);
-/* The same; 1 if it was there, and then *old is the value it had. */
+/* As weft_map_set; 1 if it was there, and then *old is the value it had. */
 int weft_map_swap(weft_map *m, weft_key key, void *value, void **old);
 /*
  * 1 if it was there: it stays, and *actual is its value. 0 if it is there now
@@ -169,9 +169,10 @@ typedef struct weft_flight {
 void *weft_flight_do(weft_flight *f, weft_key key,
     void *(*fn)(void *arg), void *arg);
 /*
- * The same; a caller that waits for another's call does so until `when`, or
- * until the context is cancelled. False, and *result is not written, if that
- * came first. A caller that is the first calls fn whatever the limit says.
+ * As weft_flight_do; a caller that waits for another's call does so until
+ * `when` (0: no limit), or until the context is cancelled. False, and *result
+ * is not written, if that came first. A caller that is the first calls fn
+ * whatever the limit says.
  */
 bool weft_flight_do_until(weft_flight *f, weft_key key,
     void *(*fn)(void *arg), void *arg, void **result, int64_t when);
@@ -198,15 +199,20 @@ typedef struct weft_limiter {
 	uint64_t full_ WEFT_ZERO_;
 } weft_limiter;
 
-/* Takes n tokens; waits until they are there. */
+/*
+ * Takes n tokens; waits until they are there. Take them last, right before the
+ * work: tokens that are held while the caller waits for something else make
+ * bursts.
+ */
 void weft_limiter_wait(weft_limiter *l, uint64_t n);
-/* Takes them if that need not wait. */
+/* Takes n tokens if it need not wait for them. */
 bool weft_limiter_try_wait(weft_limiter *l, uint64_t n);
 /*
- * False at once, and nothing is taken, if they will not be there until `when`
- * (0: no limit), or until the context's deadline. False if the context is
- * cancelled meanwhile: then the tokens are given back, unless a later caller
- * has been given its time already.
+ * As weft_limiter_wait. Tokens that are there are taken, even if the limit is
+ * over or the context cancelled. False at once, and nothing is taken, if they
+ * will not be there until `when` (0: no limit), or until the context's
+ * deadline. False if the context is cancelled meanwhile: then the tokens are
+ * given back, unless a later caller has been given its time already.
  */
 bool weft_limiter_wait_until(weft_limiter *l, uint64_t n, int64_t when);
 bool weft_limiter_wait_context(weft_limiter *l, uint64_t n, weft_context *ctx);

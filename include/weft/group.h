@@ -13,9 +13,10 @@ extern "C" {
 
 /*
  * Goroutines that belong together. Each runs a function that returns int; the
- * first result that is not 0 becomes the group's, and cancels its context. A
- * member that ends by weft_goexit has no result. The zero value is ready; it
- * must not be copied or freed while in use. Two waits at the same time are
+ * first result that is not 0 becomes the group's, and cancels its context. (If
+ * one failure is not to end the others: a member stores its result and returns
+ * 0.) A member that ends by weft_goexit has no result. The zero value is ready;
+ * it must not be copied or freed while in use. Two waits at the same time are
  * fatal; when a wait has returned the result the group can be used anew.
  *
  * WEFT_GROUP(g, .limit = 4); declares one that is waited for where its scope
@@ -23,7 +24,9 @@ extern "C" {
  */
 typedef struct weft_group {
 	int limit;		/* members that run at a time; 0: no limit */
-	weft_context *parent;	/* of the group's context, or NULL */
+	weft_context *parent;	/* of the group's context, or NULL; the group
+				 * does not retain it: it lives until a wait
+				 * has returned the result */
 	weft_context *context_;
 	uint64_t state_;
 	uint32_t room_, ended_;
@@ -37,13 +40,15 @@ typedef struct weft_group {
 /*
  * weft_group_go(g, fn, args...)
  *
- * A statement: starts fn(args...) as a member, as weft_go does; fn returns
- * int. Waits while `limit` members run.
+ * A statement: starts fn(args...) as a member, as weft_go does; fn returns int.
+ * Waits while `limit` members run, also if the group's context is cancelled
+ * meanwhile: members have to end then. (To give up, limit them with
+ * weft_sem_acquire_context instead.)
  *
  * weft_group_try_go(g, fn, args...)
  *
- * The same as an expression that does not wait: true if the member was
- * started, false if `limit` run or memory is refused.
+ * As weft_group_go, but an expression that does not wait: true if the member
+ * was started, false if `limit` run or memory is refused.
  */
 #define weft_group_go(g, ...) \
 	WEFT_START_(__VA_ARGS__)(weft_group_, g, __VA_ARGS__)

@@ -65,13 +65,15 @@ ssize_t weft_read(int fd, void *buf, size_t len);
 ssize_t weft_write(int fd, const void *buf, size_t len);
 ssize_t weft_readv(int fd, const struct iovec *iov, int n);
 ssize_t weft_writev(int fd, const struct iovec *iov, int n);
-/* At an offset of a file. */
+/* As weft_read and weft_write, at an offset of a file; the file's own offset
+ * stays. A pwrite may write a part. */
 ssize_t weft_pread(int fd, void *buf, size_t len, off_t at);
 ssize_t weft_pwrite(int fd, const void *buf, size_t len, off_t at);
 
 /*
- * All of it. read_full returns less only at the end of the file. An error after
- * some bytes is returned, and *done (if not NULL) is their number.
+ * All of it: as many calls as that needs. read_full returns less than len only
+ * at the end of the file. An error after some bytes is returned, and *done (if
+ * not NULL) is their number.
  */
 ssize_t weft_read_full(int fd, void *buf, size_t len, size_t *done);
 ssize_t weft_write_full(int fd, const void *buf, size_t len, size_t *done);
@@ -88,6 +90,14 @@ ssize_t weft_splice(int from, off_t *from_at, int to, off_t *to_at,
     size_t len, unsigned flags);
 int64_t weft_copy(int to, int from, int64_t max);
 
+/*
+ * Closes fd, as close(2): 0, or -EBADF if it is not open (or the runtime's
+ * own), -EIO and the like for a file. Other goroutines that wait on it return
+ * -EBADF, and the number is not reused before their calls have returned. A
+ * second close of a number may hit the next file that has got it: let one
+ * goroutine own the descriptor. Another goroutine unblocks the owner with
+ * weft_shutdown, a deadline or a context.
+ */
 int weft_close(int fd);
 
 /*
@@ -108,7 +118,18 @@ int weft_wait_writable(int fd);
 
 /*
  * The system's calls, which may block (a FIFO, a slow disk, a remote file
- * system) and are announced as by weft_blocking. open: always with O_CLOEXEC.
+ * system) and are announced as by weft_blocking. open: the descriptor, always
+ * with O_CLOEXEC; the others: 0; or -errno.
+ *
+ * No deadline, context or weft_close ends such a call, nor a read of a regular
+ * file: check the context between reads. To wait for the writer of a FIFO with
+ * a limit, open it with O_RDONLY | O_NONBLOCK, which does not block, and wait
+ * for POLLIN with weft_poll_context before the first read, which would give 0
+ * as long as there was no writer:
+ *
+ *	fd = weft_open(path, O_RDONLY | O_NONBLOCK, 0);
+ *	struct pollfd p = { fd, POLLIN, 0 };
+ *	n = weft_poll_context(&p, 1, ctx);
  */
 int weft_open(const char *path, int flags, mode_t mode);
 int weft_stat(const char *path, struct stat *out);
@@ -144,9 +165,6 @@ int weft_write_file(const char *path, const void *data, size_t len,
  *	err = weft_dir_open(&d, path);
  *	while (!err && weft_dir_next(&d, &e) > 0) ...
  *	weft_dir_close(&d);
- *
- * next: 1; 0 at the end; -errno, and then it has skipped nothing. The name is
- * valid until the next call on d. close may be called after a failed open, too.
  */
 typedef struct weft_dir {
 	int fd_;
@@ -154,7 +172,7 @@ typedef struct weft_dir {
 	size_t start_, end_;
 } weft_dir;
 
-/* One entry; its name is valid until the next call on the directory. */
+/* An entry of a directory; its name is valid until the next call on that. */
 typedef struct weft_dir_entry {
 	const char *name;
 	uint64_t inode;
@@ -162,6 +180,12 @@ typedef struct weft_dir_entry {
 				 * file system does not say, use weft_lstat */
 } weft_dir_entry;
 
+/*
+ * open: 0 or -errno. next: 1 and an entry in *out; 0 at the end; -errno, and
+ * then it has skipped nothing. close frees the buffer and closes the
+ * descriptor; it may be called after a failed open, and again. They may block,
+ * as weft_open.
+ */
 int weft_dir_open(weft_dir *dir, const char *path);
 int weft_dir_next(weft_dir *dir, weft_dir_entry *out);
 void weft_dir_close(weft_dir *dir);
@@ -169,9 +193,11 @@ void weft_dir_close(weft_dir *dir);
 /* ---- sockets ----------------------------------------------------------- */
 
 /*
- * recv(2) and send(2); the short names are those of channels. On a stream the
- * calls that send may send a part, once there is room for any: use weft_write
- * for all of it.
+ * As recv(2), recvfrom(2), recvmsg(2), send(2), sendto(2) and sendmsg(2), with
+ * -errno. (weft_recv and weft_send are those of channels.) With MSG_DONTWAIT a
+ * call does not wait. from and from_len may be NULL. On a stream the calls that
+ * send may send a part, once there is room for any: use weft_write for all of
+ * it.
  */
 ssize_t weft_sock_recv(int fd, void *buf, size_t len, int flags);
 ssize_t weft_sock_send(int fd, const void *buf, size_t len, int flags);
@@ -183,9 +209,23 @@ ssize_t weft_recvmsg(int fd, struct msghdr *msg, int flags);
 ssize_t weft_sendmsg(int fd, const struct msghdr *msg, int flags);
 
 /*
- * The new descriptor is non-blocking and close-on-exec. If the process has no
- * descriptor left, accept waits and tries again (until the read deadline, or
- * until the listener is closed); the connection stays in the queue.
+ * accept: the descriptor of a new connection, non-blocking and close-on-exec,
+ * or -errno; from and from_len may be NULL. What goes wrong with a single
+ * connection (-ECONNABORTED, -EPROTO, network errors) is not returned: the next
+ * one is accepted. If the process has no descriptor or memory left (-EMFILE,
+ * -ENFILE, -ENOBUFS, -ENOMEM) accept waits and tries again; the connection
+ * stays in the queue. So a server's loop may end with an error: the next call
+ * would return it, too. -EBADF: the listener was closed; -EINVAL: it was shut
+ * down, or does not listen; -ETIMEDOUT, -ECANCELED: its read deadline or
+ * context; -ENOTSOCK. (But -EPERM: a rule of the system forbids that one
+ * connection.)
+ *
+ * connect: 0 when the connection is made, or why it was not; the write deadline
+ * and the context limit it. After an error close the socket.
+ *
+ * shutdown: as shutdown(2), 0 or -errno. It ends the waits of other goroutines:
+ * with SHUT_RD reads return what has arrived and then 0, and an accept -EINVAL;
+ * with SHUT_WR writes return -EPIPE.
  */
 int weft_accept(int fd, struct sockaddr *from, unsigned *from_len);
 int weft_connect(int fd, const struct sockaddr *to, unsigned to_len);
@@ -194,24 +234,33 @@ int weft_shutdown(int fd, int how);
 /* ---- deadlines and contexts -------------------------------------------- */
 
 /*
- * From `when` on (weft_deadline(ns)) calls in that direction return
- * -ETIMEDOUT, also those that wait already; none does so earlier. 0 or
- * WEFT_NEVER removes the deadline. It belongs to the file: it holds until it is
- * changed or the descriptor is closed, also by close(2), and another file that
- * gets the number has none. 0 or -EBADF. It has no effect on what the kernel
- * cannot wait for. A write to a blocking terminal, once begun, is not ended by
- * it, nor by weft_close, before the terminal has taken the next 4096 bytes.
+ * From `when` on (weft_deadline(ns)) calls in that direction, or in both,
+ * return -ETIMEDOUT, also those that wait already, and even if they need not
+ * wait; none does so earlier. 0 or WEFT_NEVER removes the deadline. It is a
+ * point in time: for a limit on idleness set it anew before each call. A time
+ * that has passed ends calls at once: weft_set_read_deadline(fd, weft_now())
+ * ends the reads of other goroutines, and writes go on. (A goroutine that sets
+ * its deadline before each read may overwrite this one: let it look at a flag,
+ * under a lock, when it does.)
+ *
+ * A deadline belongs to the file: it holds until it is changed or the
+ * descriptor is closed, also by close(2), and another file that gets the number
+ * has none. 0 or -EBADF. It has no effect on what the kernel cannot wait for. A
+ * write to a blocking terminal, once begun, is not ended by it, nor by
+ * weft_close, before the terminal has taken the next 4096 bytes.
  */
 int weft_set_deadline(int fd, int64_t when);
 int weft_set_read_deadline(int fd, int64_t when);
 int weft_set_write_deadline(int fd, int64_t when);
 
 /*
- * Once ctx is cancelled, calls on fd return -ECANCELED, or -ETIMEDOUT if the
- * deadline of ctx was over; also those that wait already. NULL removes the
- * context. It belongs to the file, as a deadline does, beside which it may be
- * set, and has no effect where that has none. The descriptor retains ctx until
- * it is replaced or the descriptor closed. 0, -EBADF, -ENOMEM.
+ * Once ctx is cancelled, reads and writes of fd return -ECANCELED, or
+ * -ETIMEDOUT if the deadline of ctx was over; also those that wait already. To
+ * end the reads and still write (a farewell) use weft_set_read_deadline(fd,
+ * weft_now()) instead. NULL removes the context. It belongs to the file, as a
+ * deadline of weft_set_deadline does, beside which it may be set, and has no
+ * effect where that has none. The descriptor retains ctx until it is replaced
+ * or the descriptor closed. 0, -EBADF, -ENOMEM.
  *
  * While no runtime is running a call that waits notices the deadline of ctx,
  * but not that it is cancelled.
@@ -260,6 +309,8 @@ weft_opt_readable_(weft_opt opt, int fd)
  * A call that fails has lost nothing: after -ETIMEDOUT, say, the next one
  * continues with all that had arrived.
  *
+ * WEFT_READER(fd) is an initialiser. To assign: r = (weft_reader){ .fd = fd }.
+ *
  * Between two reads it does not hold the descriptor: if that is closed
  * meanwhile the next read fails, or reads what has the number then. Unblock the
  * reader with weft_shutdown, a deadline or a context; close after it returns.
@@ -275,18 +326,22 @@ typedef struct weft_reader {
 #define WEFT_READER(fd) { (fd), false, NULL, 0, 0, 0, 0 }
 
 /*
- * The next line with its '\n', in place: valid until the next call on r.
- * Returns its length; at the end of the file a last line without '\n' and then
- * 0; -EMSGSIZE if it is longer than max (its beginning is in the buffer, for
- * read, or peek and skip), -ENOMEM, or as weft_read.
+ * The next line with its '\n', in place: valid until the next call on r. It is
+ * not NUL-terminated, so strchr, sscanf and %s would read beyond it; the caller
+ * may change its n bytes: if line[n - 1] is '\n', line[n - 1] = 0 terminates
+ * it.
+ *
+ * Returns its length n; at the end of the file a last line without '\n', and
+ * then 0; -EMSGSIZE if it is longer than max, with its '\n' (its beginning is
+ * in the buffer, for read, or peek and skip), -ENOMEM, or as weft_read.
  */
 ssize_t weft_reader_line(weft_reader *r, char **line);
-/* The same with another delimiter. */
+/* As weft_reader_line, with another delimiter than '\n'. */
 ssize_t weft_reader_until(weft_reader *r, int byte, char **text);
 /*
- * At least n bytes in the buffer, in place, not consumed: how many are there,
- * fewer than n only at the end; -EMSGSIZE if n is more than max. skip consumes
- * n of these, or all if n is more.
+ * peek: at least n bytes in the buffer, in place, not consumed (nor terminated
+ * with a NUL): how many are there, fewer than n only at the end; -EMSGSIZE if n
+ * is more than max. skip consumes n of these, or all if n is more.
  */
 ssize_t weft_reader_peek(weft_reader *r, size_t n, char **data);
 void weft_reader_skip(weft_reader *r, size_t n);
@@ -314,6 +369,8 @@ void weft_reader_free(weft_reader *r);
  * as weft_write does, which may return less than len. A flush that fails keeps
  * what was not written, and the next one continues there. So after -ETIMEDOUT,
  * say, the same call can be made again, and no byte is lost or written twice.
+ *
+ * WEFT_WRITER(fd) is an initialiser. To assign: w = (weft_writer){ .fd = fd }.
  */
 typedef struct weft_writer {
 	int fd;
@@ -326,7 +383,7 @@ typedef struct weft_writer {
 /* The number of bytes taken; or -ENOMEM, or as weft_write. */
 ssize_t weft_writer_write(weft_writer *w, const void *data, size_t len);
 ssize_t weft_writer_text(weft_writer *w, const char *text);
-/* The same; -EINVAL if libc refuses the format or an argument. */
+/* As weft_writer_text; -EINVAL if libc refuses the format or an argument. */
 ssize_t weft_writer_printf(weft_writer *w, const char *format, ...)
     __attribute__((__format__(__printf__, 2, 3)));
 ssize_t weft_writer_vprintf(weft_writer *w, const char *format, va_list args)

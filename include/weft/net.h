@@ -72,8 +72,8 @@ typedef struct weft_listen_options {
 
 /*
  * A listener to accept on ("udp", "unixgram": to receive on), non-blocking and
- * close-on-exec, or -errno as above. Port 0: any. TCP: SO_REUSEADDR; accepted
- * connections have TCP_NODELAY.
+ * close-on-exec, or -errno as weft_dial. Port 0: any. TCP: SO_REUSEADDR;
+ * accepted connections have TCP_NODELAY.
  *
  * "tcp" and "udp" with no host, or "[::]", accept IPv4 and IPv6 on the one
  * descriptor. A name with several addresses: the first that this machine has.
@@ -125,7 +125,8 @@ int weft_resolve(const char *network, const char *address,
 enum { WEFT_ADDRESS_TEXT = 128 };
 char *weft_address_text(const struct sockaddr *a, unsigned len, char *text,
     size_t cap);
-/* The same for a descriptor's own address, and its peer's; "" if unknown. */
+/* As weft_address_text for a descriptor's own address, and its peer's; "" if
+ * unknown. */
 char *weft_local_address(int fd, char *text, size_t cap);
 char *weft_peer_address(int fd, char *text, size_t cap);
 /* The descriptor's own port, or -errno; -EAFNOSUPPORT: it has no ports. */

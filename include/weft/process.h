@@ -15,11 +15,12 @@ extern "C" {
 
 /*
  * notify: from now on the signal `sig`, sent to the process, is sent on channel
- * c as an int, and has no other effect. Several channels may subscribe to one
- * signal, and each receives it; one channel may subscribe to many signals. A
- * channel that is full misses the signal: give it a buffer. Signals of one
- * number that arrive close together may be coalesced, real-time signals too. A
- * signal that all threads block does not arrive.
+ * c as an int, and has no other effect; also if it was ignored (in the
+ * background of a shell, under nohup: ask sigaction(2) before). Several
+ * channels may subscribe to one signal, and each receives it; one channel may
+ * subscribe to many signals. A channel that is full misses the signal: give it
+ * a buffer. Signals of one number that arrive close together may be coalesced,
+ * real-time signals too. A signal that all threads block does not arrive.
  *
  * 0; -EINVAL: no such signal, SIGKILL, SIGSTOP, a signal that a fault raises,
  * the preemption signal, or a channel whose elements are not int; -EPERM: no
@@ -51,7 +52,7 @@ enum {
 
 /* Zero means default. */
 typedef struct weft_process_options {
-	/* one of the above, or a descriptor, which stays open in the parent;
+	/* one of WEFT_FD_*, or a descriptor, which stays open in the parent;
 	 * 0 means WEFT_FD_INHERIT */
 	int in WEFT_ZERO_, out WEFT_ZERO_, err WEFT_ZERO_;
 	const char *directory WEFT_ZERO_;	/* NULL: the parent's */
@@ -122,7 +123,8 @@ int weft_process_kill(weft_process *p, int sig);
  * freed with free(). At `when` (0: no limit) the child is killed: -ETIMEDOUT.
  * The end is reached when the child has ended and no process holds the other
  * end of its standard output, also none that it has started. Other errors as
- * above; with any of them *out is NULL. len and status may be NULL.
+ * weft_process_start; with any of them *out is NULL. len and status may be
+ * NULL.
  */
 int weft_process_output(char *const argv[], size_t max, int64_t when,
     char **out, size_t *len, int *status);

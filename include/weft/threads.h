@@ -169,12 +169,12 @@ int *weft_errno_(void);
 #define errno (*weft_errno_())
 
 /*
- * The same holds for the state of C++ exceptions. A program in C that loads a
- * C++ library by dlopen while goroutines run calls this after that, before they
- * use it. Not needed if the library includes this header, or if it is the first
- * one that is loaded and the goroutines that use it are spawned after that. The
- * runtime of C++ stays loaded. Exceptions of more than one such runtime in a
- * process are not kept apart.
+ * A goroutine keeps the state of its C++ exceptions, too. A program in C that
+ * loads a C++ library by dlopen while goroutines run calls weft_cxx_loaded
+ * after that, before they use it. Not needed if the library includes this
+ * header, or if it is the first one that is loaded and the goroutines that use
+ * it are spawned after that. The runtime of C++ stays loaded. Exceptions of
+ * more than one such runtime in a process are not kept apart.
  */
 void weft_cxx_loaded(void);
 
@@ -201,8 +201,8 @@ void weft_cxx_(void *(*globals)(void));
 const char *weft_strerror(int error);
 
 /*
- * The same for texts that libc keeps in the thread: in files of C that include
- * this header the text is the goroutine's, until it calls the same function
+ * Other texts that libc keeps in the thread: in files of C that include this
+ * header the text is the goroutine's, until it calls the same function
  * again. (Programs that use libc's own are not preempted by signals.) Define
  * WEFT_KEEP_LIBC before including this header to leave these names alone.
  */

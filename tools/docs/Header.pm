@@ -10,13 +10,15 @@
 #	{ file, line, section,
 #	  text	=> the comment without its frame, '' if there is none,
 #	  head	=> it is the comment that opens the file,
-#	  decls	=> [ { kind, name, names, text, line, body, apart }, ... ] }
+#	  decls	=> [ { kind, name, names, text, line, body, apart, gap },
+#		     ... ] }
 #
 # kind is function, macro, type, enum or variable; names are all that it
 # declares, with the constants of an enum. body: a type has its members here.
 # apart: it is a type with an empty line above it, and not the first thing
 # under the comment, which so is not about it. (Constants may come before.) A
-# type without members that stands apart is in a block of its own.
+# type without members that stands apart is in a block of its own. gap: there
+# is an empty line above it, and something else of the block above that.
 #
 # Of conditional parts only what C sees is kept. Names that end in an
 # underscore are private: `is_public` says so, and knows header guards.
@@ -185,6 +187,7 @@ sub read_header {
 			$d->{elsewhere} = 1;
 		}
 		@$d{qw(line file)} = ($line, $file);
+		$d->{gap} = !$near && @{$blocks[-1]{decls}} > 0;
 		push @{$blocks[-1]{decls}}, $d if !$d->{elsewhere};
 		$line += $s =~ tr/\n//;
 		$near = 1;

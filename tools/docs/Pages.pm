@@ -17,17 +17,28 @@ sub pattern {
 
 # { order => [names of pages],
 #   pages => { NAME => { about, see, intro, first } },
-#   private => pattern, rules => [[pattern, page], ...] }
+#   private => pattern, rules => [[pattern, page], ...],
+#   forms => { MACRO => its prototype } }
 sub read_pages {
 	my ($file) = @_;
-	my %t = (order => [], pages => {}, rules => []);
+	my %t = (order => [], pages => {}, rules => [], forms => {});
 	my @private;
-	my $page;
+	my ($page, $form);
 	open my $in, '<', $file or die "$file: $!\n";
 	while (<$in>) {
 		chomp;
 		next if /^\s*(?:#|$)/;
-		if (/^private:/) {
+		if (/^\t\t(\S.*)/ && defined $form) {
+			$t{forms}{$form} .= " $1";
+			next;
+		}
+		undef $form;
+		if (/^\s+form\s+(.*)/) {
+			my $text = $1;
+			($form) = $text =~ /\b((?:weft|WEFT)_\w+)(?:\(|;$)/
+			    or die "$file: form of what? $text\n";
+			$t{forms}{$form} = $text;
+		} elsif (/^private:/) {
 			undef $page;
 		} elsif (/^(\w+):\s+(.*)/) {
 			$page = $1;
