@@ -351,7 +351,8 @@ storm(bool with_thread)
 	fds = count_fds();
 	while (t_more(1))
 		one_round(&seed, with_thread);
-	EQ(count_fds(), fds);
+	/* fewer, if one was just being closed by its last user before */
+	OK(count_fds() <= fds);
 	while (weft_goroutines() > 1)
 		weft_yield();
 	EQ(io_now().open, 0);
