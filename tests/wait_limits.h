@@ -181,6 +181,7 @@ crew_free(struct crew *c)
 static inline void
 crew_run(struct crew *c)
 {
+	int64_t before = weft_goroutines();
 	pthread_t t[CREW_THREADS];
 
 	crew_make(c);
@@ -198,6 +199,9 @@ crew_run(struct crew *c)
 	weft_waitgroup_wait(&c->wg);
 	for (int i = 0; i < CREW_THREADS; i++)
 		pthread_join(t[i], NULL);
+	/* those that the members have started use its contexts, too */
+	while (weft_goroutines() > before)
+		weft_yield();
 	crew_free(c);
 }
 
