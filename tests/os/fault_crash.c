@@ -92,12 +92,14 @@ dies_by(int sig, int (*main_fn)(int, char **), void (*fn)(void),
 		return;
 	}
 	OK(strncmp(said, line, strlen(line)) == 0);
+	OK(WIFSIGNALED(status));
+	EQ(WTERMSIG(status), sig);
+	if (t_emulated())
+		return;		/* it says something, too */
 	EQ(strchr(said, '\n') != NULL, *line != '\0');
 	OK(!strchr(said, '\n') || strchr(said, '\n')[1] == '\0');
 	if (!*line)
 		EQ(strlen(said), 0);
-	OK(WIFSIGNALED(status));
-	EQ(WTERMSIG(status), sig);
 }
 
 /* An address that no sanitizer takes for null. */

@@ -113,7 +113,7 @@ DIES(out_of_records, 1, "weft_go(nothing): out of memory: no record, ")
 {
 	struct rlimit no_more = { 1 << 20, 1 << 20 };
 
-	if (t_valgrind() || SANITIZED)
+	if (t_valgrind() || SANITIZED || t_emulated())
 		t_skip("needs a limit of memory");
 	weft_go(nothing, NULL);
 	weft_yield();
