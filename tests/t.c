@@ -259,9 +259,14 @@ run(struct t *t, int nr)
 		printf("Bail out! cannot fork\n");
 		exit(1);
 	}
-	if (pid == 0)
+	if (pid == 0) {
+		setpgid(0, 0);
 		become_child(t, fileno(said));
+	}
 	waitpid(pid, &status, 0);
+	/* A process that it left behind would keep our output open, and so
+	 * the program that reads it. */
+	kill(-pid, SIGKILL);
 	slurp(said, err, sizeof err);
 	fclose(said);
 	if (!t->dies)
