@@ -181,6 +181,12 @@ template<class T> weft_case case_value(weft_chan *c, T v)
 	    "than 16 bytes does not fit a case: use WEFT_CASE_SEND_FROM"); \
 	    char unused_; }))
 
+/* Nothing is read there yet: gcc may warn of a variable that has no value. */
+#if defined(__has_attribute)
+#if __has_attribute(__access__)
+__attribute__((__access__(__none__, 1)))
+#endif
+#endif
 static inline void *
 weft_unconst_(const void *p)
 {
