@@ -36,7 +36,7 @@ extern "C" {
  *	weft_pool_put(&buffers, b);
  *
  * Any object may be destroyed at any time while it is in the pool; one that
- * nobody needed for `idle` is destroyed within about twice that time, by a
+ * was not needed for `idle` is destroyed within about twice that time, by a
  * goroutine of the library (without a runtime: when there is one, or by
  * weft_pool_free). If memory for the cache is refused, put destroys.
  *

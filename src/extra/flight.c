@@ -150,7 +150,7 @@ call_make(weft_flight *f, weft_key key, uint64_t hash)
 static void
 call_release(struct call *c)
 {
-	/* pairs with itself: whoever frees it comes after all others */
+	/* pairs with itself: the last user frees it, after all others */
 	if (a_add_acqrel(&c->refs, -1u) == 1)
 		free(c);
 }

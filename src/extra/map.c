@@ -122,7 +122,7 @@ entry_make(weft_key key, uint64_t hash, void *value)
 static void
 entry_release(struct entry *e)
 {
-	/* pairs with itself: whoever frees it comes after all others */
+	/* pairs with itself: the last user frees it, after all others */
 	if (a_add_acqrel(&e->refs, -1u) == 1)
 		free(e);
 }

@@ -349,7 +349,7 @@ put_full(struct pool_core *c, struct shard *s, void *x)
 static void
 core_release(struct pool_core *c)
 {
-	/* pairs with itself: whoever frees it comes after all others */
+	/* pairs with itself: the last user frees it, after all others */
 	if (a_add_acqrel(&c->refs, -1u) == 1)
 		free(c);
 }

@@ -117,7 +117,7 @@ desc_release_later(struct glist *woken)
 		glist_push(woken, gp);
 }
 
-/* Who was about to release them is not there. */
+/* The thread that was about to release them does not exist in the child. */
 void
 desc_contexts_forked(void)
 {
