@@ -353,27 +353,27 @@ wire_waiting(void)
 }
 
 /*
- * Returns when so many wait, or after a while: what follows must be right
- * whether they do or not, it only proves less then. (That they are counted is
- * tested elsewhere.)
+ * Returns when so many goroutines wait for descriptors, however long that
+ * takes: after a limit in time a goroutine that came late would meet a number
+ * that is another file by then.
  */
 static inline void
 let_them_wait(int64_t n)
 {
-	double limit = t_now() + 0.1;
-
-	while (wire_waiting() < n && t_now() < limit)
+	while (wire_waiting() < n)
 		weft_yield();
 }
 
 /*
- * Returns when so many wait, however long that takes. For where the number is
- * somebody else's next, whom one that came late would meet.
+ * Returns when so many wait, or after a while: for writers whose bytes may fit
+ * without waiting, so that what follows is right either way.
  */
 static inline void
-until_they_wait(int64_t n)
+let_them_fill(int64_t n)
 {
-	while (wire_waiting() < n)
+	double limit = t_now() + 0.1;
+
+	while (wire_waiting() < n && t_now() < limit)
 		weft_yield();
 }
 

@@ -378,7 +378,7 @@ next_of_that_number(int k)
 	for (long i = 0; i < t_scale(50); i++) {
 		weft_waitgroup_add(&all, 1);
 		weft_go(read_nothing, end[0]);
-		until_they_wait(1);
+		let_them_wait(1);
 		EQ(weft_close(end[0]), 0);
 		EQ(weft_close(end[1]), 0);
 		wire(k, next);
@@ -449,7 +449,7 @@ GTEST(kept_until_all_returned, 1)
 	for (int i = 0; i < N; i++)
 		weft_go(read_and_return, end[0]);
 	/* all of them: one that begins later does not use the number */
-	until_they_wait(N);
+	let_them_wait(N);
 	EQ(weft_close(end[0]), 0);
 	/* one processor: they run when this one lets them */
 	while (__atomic_load_n(&returned, __ATOMIC_ACQUIRE) < N) {

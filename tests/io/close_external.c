@@ -315,7 +315,7 @@ GTEST(noticed_when_the_number_comes_back, 1)
 		EQ(weft_connect(c, &at.a.any, at.len), 0);
 		weft_waitgroup_add(&all, 1);
 		weft_go(expect_gone, end[0]);
-		until_they_wait(1);
+		let_them_wait(1);
 		start = t_now();
 		close(end[0]);
 		fd = weft_accept(ear, NULL, NULL);

@@ -38,7 +38,7 @@ expect(int fd, size_t len, size_t at, bool end)
 static void
 expect_later(int fd, size_t len, size_t at, bool end)
 {
-	let_them_wait(1);
+	let_them_fill(1);
 	expect(fd, len, at, end);
 	weft_waitgroup_done(&all);
 }

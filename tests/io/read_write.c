@@ -159,7 +159,7 @@ flow(int k, int rd, int wr)
 		return;
 	weft_waitgroup_add(&all, 1);
 	weft_go(write_much, wr);
-	let_them_wait(1);
+	let_them_fill(1);
 	read_much(rd);
 	weft_waitgroup_wait(&all);
 }
@@ -185,7 +185,7 @@ GTEST(much_flows_through_a_terminal, 1)
 	wire_fill(out, LEN, 0);
 	weft_waitgroup_add(&all, 1);
 	weft_go(write_to_terminal, end[1], out, LEN);
-	let_them_wait(1);
+	let_them_fill(1);
 	EQ(weft_read_full(end[0], in, LEN, NULL), LEN);
 	OK(wire_same(in, LEN, 0));
 	weft_waitgroup_wait(&all);
@@ -221,7 +221,7 @@ messages(int k, int rd, int wr)
 		return;
 	weft_waitgroup_add(&all, 1);
 	weft_go(write_messages, wr, n, turn);
-	let_them_wait(1);
+	let_them_fill(1);
 	for (int i = 0; i < n; i++) {
 		ssize_t got = weft_read(rd, buf, sizeof buf);
 
@@ -302,7 +302,7 @@ vectors_flow(int k, int rd, int wr)
 		wire_fill(out, len, 0);
 		weft_waitgroup_add(&all, 1);
 		weft_go(write_vectors, wr, out, len);
-		let_them_wait(1);
+		let_them_fill(1);
 		while (at < len) {
 			size_t n1 = at < half ? half - at : 0;
 			struct iovec v[] = { { in + at, n1 },
