@@ -107,7 +107,10 @@ runq_steal(struct runq *mine, struct runq *victim, uint32_t *n)
 	return gp;
 }
 
-/* One at a time: the owner may pop any but the oldest meanwhile. */
+/*
+ * One at a time: the owner may pop any but the oldest meanwhile. Only one if
+ * the thief has newborns of its own: the stolen ones would come before them.
+ */
 struct g *
 runq_steal_deque(struct runq *mine, struct runq *victim, uint32_t *n)
 {
@@ -116,7 +119,7 @@ runq_steal_deque(struct runq *mine, struct runq *victim, uint32_t *n)
 
 	if (want > DEQUE_STEAL_MAX)
 		want = DEQUE_STEAL_MAX;
-	if (want > deque_size(&mine->deque) - deque_len(&mine->deque))
+	if (deque_len(&mine->deque) || want > deque_size(&mine->deque))
 		want = 1;
 	for (*n = 0; *n < want && (gp = deque_steal(&victim->deque)); ++*n) {
 		if (!first)
