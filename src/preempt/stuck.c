@@ -33,7 +33,7 @@ static const int64_t retry_ns = 50 * US;	/* first; then doubled */
 /* Slices if an urgent one waits: movable goroutines, and others. */
 static const int64_t short_slice = 500 * US;
 static const int64_t shortest_slice = 100 * US;
-static const int64_t unmovable_min = 1 * MS;	/* see slice_of */
+static const int64_t slice_min = 1 * MS;	/* see slice_of */
 
 /*
  * Is there an M for the next P that is retaken? If not, one is requested, and
@@ -219,19 +219,21 @@ escalate(struct p *pp, struct m *mp)
 
 /*
  * Goroutines that cannot be moved hold what others wait for, the more of them
- * there are: their slices are shorter.
+ * there are: their slices are shorter. So are those of children that their
+ * spawner has let run (spawn.c).
  */
 static int64_t
-slice_of(struct m *mp)
+slice_of(struct p *pp, struct m *mp)
 {
 	uint32_t procs = a_load_relaxed(&sched.procs), n;
+	int64_t least = mon.slice < slice_min ? mon.slice : slice_min;
 
+	if (a_load_relaxed(&pp->spawner_waits))
+		return least;
 	if (!a_load_relaxed(&mp->unmovable) && preempt_moves())
 		return mon.slice;
 	n = a_load_relaxed(&sched.n_paused) / procs + 1;
-	if (mon.slice / n > unmovable_min)
-		return mon.slice / n;
-	return mon.slice < unmovable_min ? mon.slice : unmovable_min;
+	return mon.slice / n > least ? mon.slice / n : least;
 }
 
 /* Does a goroutine wait for this P, or the world for its stop? */
@@ -283,7 +285,7 @@ static void
 check_slice(struct p *pp, struct m *mp)
 {
 	struct p_snapshot *w = &pp->snapshot;
-	int64_t over = w->since + slice_of(mp);
+	int64_t over = w->since + slice_of(pp, mp);
 
 	if (a_load_relaxed(&sched.stopping))
 		over = mon.now;
@@ -299,6 +301,8 @@ check_slice(struct p *pp, struct m *mp)
 	if (mon.urgent &&
 	    (!mon.oldest || w->since < mon.oldest->snapshot.since))
 		mon.oldest = pp;
+	if (mon.now >= over && a_load_relaxed(&pp->spawner_waits))
+		fair_set_due(&pp->fair, FAIR_RING);	/* it is there */
 	if (mon.now >= over || w->step != FINE)
 		escalate(pp, mp);
 	else
@@ -348,7 +352,7 @@ stuck_check(struct p *pp)
 		if (step != FINE)
 			a_store_relaxed(&mp->preempt_req, 0);
 		wake_no_later(mon.now +
-		    (mon.urgent ? short_slice : slice_of(mp)));
+		    (mon.urgent ? short_slice : slice_of(pp, mp)));
 	} else if (a_load_relaxed(&mp->in_call)) {
 		check_call(pp, mp);
 	} else if (!a_load_relaxed(&mp->inside)) {

@@ -126,6 +126,13 @@ int fair_next_due(struct fairness *f);
  */
 bool fair_urgent(struct fairness *f, bool waits);
 
+/* The monitor: this source is due. */
+static inline void
+fair_set_due(struct fairness *f, enum fair_source source)
+{
+	a_or_relaxed(&f->due, UINT32_C(1) << source);
+}
+
 /*
  * The monitor, in each round: marks the sources of P pp that are due. `stuck`:
  * some P has goroutines queued and has not switched for a slice. tid: the

@@ -52,16 +52,18 @@ runs_ahead(struct p *pp)
 
 /*
  * Yields to the children. If that took long they are no short ones, and there
- * is nothing to be had by waiting for them: the next time is far.
+ * is nothing to be had by waiting for them: the next time is far. The monitor
+ * ends that wait after about a millisecond (stuck.c).
  */
 static void
-let_children_run(void)
+let_children_run(struct p *pp)
 {
 	uint64_t start = cpu_cycles();
 	struct m *mp;
-	struct p *pp;
 
+	a_store_relaxed(&pp->spawner_waits, true);
 	sched_yield_now();
+	a_store_relaxed(&pp->spawner_waits, false);
 	if (likely(cpu_cycles() - start <
 	    SPAWN_SLOW_FEW_US * cpu_cycles_few_us()))
 		return;
@@ -88,7 +90,7 @@ enter_to_spawn(struct m *mp)
 	pp = m_p(mp);
 	if (unlikely(pp && runs_ahead(pp))) {
 		rt_leave_out(mp);
-		let_children_run();
+		let_children_run(pp);
 		mp = m_self();
 		rt_enter(mp);
 	}
