@@ -5,6 +5,8 @@
 #include "os.h"
 #include "sched.h"
 
+enum { QUANTUM_FEW_US = 32 };	/* see fair_chain_timed: some 80 us */
+
 static const int64_t timed_after = 1000000;	/* a chain as long as this */
 static const int64_t timed_for = 100000000;
 static const int64_t share_after = 8000000;	/* others waited so long */
@@ -13,13 +15,20 @@ static const int64_t between_max = 10000000;
 
 /* ---- the owner ---- */
 
-/* A thread that had to wait for a CPU measures too much, but that is rare. */
+/*
+ * A thread that had to wait for a CPU measures too much. So one long chain
+ * counts for little, and many in a row for what they are: on a busy machine
+ * the quantum would otherwise stay long, and long chains keep the P timed.
+ */
 void
 fair_chain_timed(struct fairness *f)
 {
 	uint64_t now = cpu_cycles(), used = now - f->chain_at;
 	uint64_t most = FAIR_SLICE_FEW_US * cpu_cycles_few_us();
+	uint64_t step = f->quantum * 8 + QUANTUM_FEW_US * cpu_cycles_few_us();
 
+	if (used > step)
+		used = step;
 	if (used > most)
 		used = most;
 	f->quantum += used / 8 - f->quantum / 8;
@@ -154,7 +163,7 @@ fair_watch(struct p *pp, int tid, bool stuck, int64_t now, int64_t slice)
 		if (ns < slice)
 			continue;
 		f->seen[s].since = now;
-		a_or_relaxed(&f->due, UINT32_C(1) << s);
+		fair_set_due(f, s);
 	}
 	a_store_relaxed(&f->timed, now < f->timed_until);
 	a_store_relaxed(&f->share, now < share_until);
