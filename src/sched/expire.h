@@ -34,19 +34,24 @@ bool expire_run_all(void);
 
 bool expire_due_slow(struct p *pp);
 
-/*
- * Is a timer due of this P, or of the common heap? Called at every switch, so
- * the clock is read only if there is a timer, and not twice within a few
- * microseconds.
- */
+/* Is there a timer of this P, or of the common heap? */
 static inline bool
-expire_due(struct p *pp)
+expire_armed(struct p *pp)
 {
 	int64_t own = (int64_t)a_load_relaxed(&pp->timers.first);
 	int64_t any = (int64_t)a_load_relaxed(&expire_common.first);
 
-	return unlikely(own != NEVER_NS || any != NEVER_NS) &&
-	    expire_due_slow(pp);
+	return unlikely(own != NEVER_NS || any != NEVER_NS);
+}
+
+/*
+ * Is one due? Called at every switch, so the clock is read only if there is a
+ * timer, and not twice within a few microseconds.
+ */
+static inline bool
+expire_due(struct p *pp)
+{
+	return expire_armed(pp) && expire_due_slow(pp);
 }
 
 /* The earliest time of all heaps, NEVER_NS if there is none. Any thread. */

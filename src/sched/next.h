@@ -219,6 +219,25 @@ next_local(struct p *pp)
 	return next_queued(pp);
 }
 
+/*
+ * The common case of next_local alone, short enough to need no stack: runnext,
+ * if no other row can apply. NULL: ask next_local.
+ */
+static always_inline struct g *
+next_is_runnext(struct p *pp)
+{
+	struct g *gp;
+
+	if (unlikely(stop_requested() || expire_armed(pp) ||
+	    a_load_relaxed(&pp->fair.due) || next_global_turn(pp) ||
+	    pp->fair.picks >= NEXT_RUN_MAX))
+		return NULL;
+	gp = runq_take_next(&pp->q);
+	if (likely(gp))
+		pp->fair.picks += NEXT_RUN_STEP;
+	return gp;
+}
+
 /* ---- next.c ---- */
 
 /*

@@ -377,13 +377,21 @@ switch_from(struct m *mp, struct g *gp, struct g *next, enum after after)
 }
 
 /*
- * The same as next_local. A yield is faster with it inlined, a park with a
- * call: by some three nanoseconds each.
+ * The same as next_local, for a park. A yield is faster with it inlined, a
+ * park with a call: by some three nanoseconds each.
  */
 static noinline struct g *
 next_local_noinline(struct p *pp)
 {
 	return next_local(pp);
+}
+
+static noinline struct g *
+next_after_park(struct p *pp)
+{
+	struct g *gp = next_is_runnext(pp);
+
+	return likely(gp) ? gp : next_local_noinline(pp);
 }
 
 /* Inside on entry, outside on return. */
@@ -397,7 +405,7 @@ park(struct m *mp, enum wait_reason reason, enum after after)
 	g_set(gp, G_RUNNING, G_WAITING);
 	if (likely(pp)) {
 		a_bump(&pp->stats.parks, 1);
-		next = next_local_noinline(pp);
+		next = next_after_park(pp);
 	} else {
 		a_add_relaxed(&sched.no_p_stats.parks, 1);
 	}
