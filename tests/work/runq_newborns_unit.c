@@ -19,7 +19,7 @@ fill(int n)
 		OK(deque_push(&victim.deque, &gs[i]));
 }
 
-/* A thief without newborns takes half, the oldest: it runs the first of them. */
+/* A thief without newborns takes half, the oldest, and runs the first. */
 TEST(empty_thief_takes_half)
 {
 	uint32_t n;
