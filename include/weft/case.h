@@ -147,11 +147,16 @@ template<class T> weft_case case_value(weft_chan *c, T v)
 #define WEFT_IS_(p, type) \
 	__builtin_types_compatible_p(__typeof__(p), type)
 #define WEFT_VOID_(p) (WEFT_IS_(p, void *) || WEFT_IS_(p, const void *))
-#define WEFT_AT_(p) \
-	(*__builtin_choose_expr(WEFT_VOID_(p), (char *)0, p))
+#define WEFT_POINTER_(p) (__builtin_classify_type(p) == 5)
+#define WEFT_AT_(p) (*__builtin_choose_expr(WEFT_VOID_(p) || \
+	!WEFT_POINTER_(p), (char *)0, p))
 #define WEFT_TYPE_AT_(p) (WEFT_VOID_(p) ? 0 : \
 	WEFT_WORD_(sizeof WEFT_AT_(p), WEFT_KIND_(WEFT_AT_(p))))
-#define WEFT_ROOM_(p) (p)
+/* (One message for a p that is no pointer, since what follows compiles.) */
+#define WEFT_ROOM_(p) (sizeof(struct { _Static_assert(WEFT_POINTER_(p), \
+	"weft: a value is received through a pointer: pass &v"); \
+	char unused_; }) ? \
+	__builtin_choose_expr(WEFT_POINTER_(p), p, (void *)0) : 0)
 
 /*
  * The type of a value as an argument: (void)0 makes arrays pointers, and drops
