@@ -11,6 +11,10 @@
  *     Provably safe is only code of a program that keeps no state in its
  *     threads (see weft_preempt_explain), and never code of libc or another
  *     library. Its stack must not be deeper than 65536 calls or 4 MiB;
+ *   - or it is *paused*, with its thread, in any other code: that sleeps in the
+ *     handler of the signal until the goroutine's next turn, and another thread
+ *     runs the others. Not in libc, the loader or malloc, whose locks it may
+ *     hold;
  *   - or else its processor is *retaken*: the goroutine goes on running on its
  *     own thread, under the kernel's scheduler, and another thread runs the
  *     others. At its next call of this library it waits for a processor.
