@@ -374,9 +374,14 @@ stuck_preempt_oldest(void)
 		return;
 	until = pp->snapshot.since + (a_load_relaxed(&mp->unmovable) ?
 	    shortest_slice : short_slice);
-	if (a_load_relaxed(&pp->fair.share) &&
-	    until < (int64_t)a_load_relaxed(&pp->fair.urgent_next))
-		until = (int64_t)a_load_relaxed(&pp->fair.urgent_next);
+	if (a_load_relaxed(&pp->fair.share)) {
+		int64_t next = (int64_t)a_load_relaxed(&pp->fair.urgent_next);
+
+		if (a_load_relaxed(&pp->fair.urgent_turn))
+			return;		/* until its slice is over */
+		if (until < next)
+			until = next;
+	}
 	if (mon.now >= until)
 		escalate(pp, mp);
 	else

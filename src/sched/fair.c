@@ -62,7 +62,7 @@ end_urgent_turn(struct fairness *f, int64_t now)
 	if (ns > between_max)
 		ns = between_max;
 	a_store_relaxed(&f->urgent_next, (uint64_t)(now + ns));
-	f->urgent_turn = false;
+	a_store_relaxed(&f->urgent_turn, false);
 }
 
 bool
@@ -71,16 +71,18 @@ fair_urgent(struct fairness *f, bool waits)
 	int64_t now;
 
 	if (likely(!a_load_relaxed(&f->share))) {
-		f->urgent_turn = false;
+		if (unlikely(a_load_relaxed(&f->urgent_turn)))
+			a_store_relaxed(&f->urgent_turn, false);
 		return waits;
 	}
 	now = os_now_ns();
-	if (f->urgent_turn)
+	if (a_load_relaxed(&f->urgent_turn))
 		end_urgent_turn(f, now);
 	if (!waits || now < (int64_t)a_load_relaxed(&f->urgent_next))
 		return false;
 	f->urgent_at = now;
-	return f->urgent_turn = true;
+	a_store_relaxed(&f->urgent_turn, true);
+	return true;
 }
 
 /* ---- the monitor ---- */
@@ -146,6 +148,16 @@ long_chain(struct fairness *f, int tid, int64_t ns)
 	return false;
 }
 
+/*
+ * The turns of a chain may be a little shorter than a slice: after a whole one
+ * a goroutine in the ring would wait for two of them, and the next turn.
+ */
+static int64_t
+due_after(enum fair_source source, int64_t slice)
+{
+	return source == FAIR_RING ? slice / 2 : slice;
+}
+
 bool
 fair_watch(struct p *pp, int tid, bool stuck, int64_t now, int64_t slice)
 {
@@ -160,7 +172,7 @@ fair_watch(struct p *pp, int tid, bool stuck, int64_t now, int64_t slice)
 			f->timed_until = now + timed_for;
 		if (urgent && ns >= share_after)
 			share_until = now + share_for;
-		if (ns < slice)
+		if (ns < due_after(s, slice))
 			continue;
 		f->seen[s].since = now;
 		fair_set_due(f, s);

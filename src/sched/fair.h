@@ -17,12 +17,13 @@
  *
  * The monitor measures time: no clock is read on the path of a switch. It
  * remembers for each source how many goroutines that had given out and since
- * when. A source that has goroutines and has given out none for one slice is
- * *due*: the monitor sets its bit in a word that the next pick reads, and that
- * pick serves it, whatever the counts say. If several are due they are served
- * in rotation. So each source is served at least once in six turns, and the
- * k-th goroutine in its source waits for at most 6 k slices, plus stretches
- * that cannot be preempted. Where turns are short it waits for far less.
+ * when. A source that has goroutines and has given out none for one slice (the
+ * ring: half a slice, since what is there has yielded or was woken) is *due*:
+ * the monitor sets its bit in a word that the next pick reads, and that pick
+ * serves it, whatever the counts say. If several are due they are served in
+ * rotation. So each source is served at least once in six turns, and the k-th
+ * goroutine in its source waits for at most 6 k slices, plus stretches that
+ * cannot be preempted. Where turns are short it waits for far less.
  *
  * Counting picks shares the processor badly between chains whose turns differ
  * in length: of two pairs that wake each other, one that computes a thousand
@@ -35,7 +36,9 @@
  * Urgent goroutines (globq_put_urgent) come before the line, and so do those
  * that they wake next. If a source gave out none for 8 ms while urgent ones
  * waited, all Ps *share* for 100 ms: after an urgent turn the others have as
- * much time as it took, at most 10 ms.
+ * much time as it took, at most 10 ms. No urgent goroutine is preempted for the
+ * next one then: what is preempted goes to the line, where it takes time from
+ * the others.
  */
 #ifndef FAIR_H
 #define FAIR_H
@@ -63,6 +66,7 @@ struct fairness {
 	/* the owner writes, the monitor reads */
 	a32 visits;		/* searches of other Ps, by steal_first */
 	a64 urgent_next;	/* share: no urgent turn before this time */
+	abool urgent_turn;	/* share: the last turn was an urgent one */
 
 	/* the owner */
 	uint32_t served;	/* the due source that was served last */
@@ -78,7 +82,6 @@ struct fairness {
 	uint64_t chain_at;	/* timed: when the chain began, cycles */
 	uint64_t quantum;	/* timed: what a chain may use, cycles */
 	int64_t urgent_at;	/* share: when the last urgent turn began */
-	bool urgent_turn;	/* share: the last turn was an urgent one */
 	bool urgent_chain;	/* the chain began with an urgent goroutine */
 	bool global_first;	/* toggles: see alternate_sources */
 
