@@ -13,6 +13,10 @@
 
 #include <weft.h>
 
+#if T_ASAN
+#include <sanitizer/lsan_interface.h>
+#endif
+
 enum { LIMIT_SECONDS = 60, SKIPPED = 77 };
 
 static struct t *first, **last = &first;
@@ -23,9 +27,9 @@ int t_max_threads, t_max_detached;
 /* t_share takes none of these. */
 static const double LEAST_SECONDS = 0.2;
 
-#if defined(__SANITIZE_THREAD__)
+#if T_TSAN
 enum { SLOW = 30 };		/* it makes system calls for each goroutine */
-#elif defined(__SANITIZE_ADDRESS__)
+#elif T_ASAN
 enum { SLOW = 10 };
 #elif defined(WEFT_HARD)
 enum { SLOW = 5 };
@@ -150,6 +154,20 @@ t_resident(void)
 	return (int64_t)pages * 4096 + (int64_t)kb * 1024;
 }
 
+#if T_ASAN
+int
+t_leaks(void)
+{
+	return __lsan_do_recoverable_leak_check();
+}
+#else
+int
+t_leaks(void)
+{
+	return 0;
+}
+#endif
+
 static int
 as_main(int argc, char **argv)
 {
@@ -188,7 +206,7 @@ run_child(struct t *t, int err_fd)
 static void
 become_child(struct t *t, int err_fd)
 {
-#ifdef __SANITIZE_THREAD__
+#if T_TSAN
 	char fd[16];
 
 	snprintf(fd, sizeof fd, "%d", err_fd);

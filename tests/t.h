@@ -26,6 +26,19 @@
 #endif
 #endif
 
+/* Which sanitizers this is built with; for the preprocessor, too. */
+#ifdef __SANITIZE_ADDRESS__
+#define T_ASAN 1
+#else
+#define T_ASAN 0
+#endif
+#ifdef __SANITIZE_THREAD__
+#define T_TSAN 1
+#else
+#define T_TSAN 0
+#endif
+#define T_SANITIZED (T_ASAN || T_TSAN)
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -62,6 +75,8 @@ extern int t_max_threads, t_max_detached;
 double t_now(void);
 /* Resident bytes of this process, page tables included. */
 int64_t t_resident(void);
+/* Not 0 if AddressSanitizer finds memory that is lost; else always 0. */
+int t_leaks(void);
 
 #define OK(x) do { if (!(x)) t_fail(__FILE__, __LINE__, #x); } while (0)
 #define EQ(a, b) \
