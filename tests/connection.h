@@ -22,6 +22,7 @@
 #include <weft.h>
 
 #include "open_fds.h"
+#include "stats_now.h"
 #include "t.h"
 
 /* What a test cannot go on without. */
@@ -153,15 +154,6 @@ reset(int fd)
 {
 	make_rude(fd);
 	NEED(close(fd));
-}
-
-static inline weft_io_stats
-io_now(void)
-{
-	weft_io_stats s;
-
-	weft_io_stats_read(&s, sizeof s);
-	return s;
 }
 
 /* Waits, as a goroutine, until so many wait for a descriptor. */

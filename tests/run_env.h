@@ -11,6 +11,7 @@
 
 #include <weft.h>
 
+#include "stats_now.h"
 #include "t.h"
 
 static void (*hogs_body)(void);
@@ -68,15 +69,6 @@ compute(const long *stop)
 {
 	while (!get(stop))
 		;
-}
-
-static inline weft_preempt_stats
-stalls_now(void)
-{
-	weft_preempt_stats s;
-
-	weft_preempt_stats_read(&s, sizeof s);
-	return s;
 }
 
 /* Of preemptions: were signals of any use in this program? */
