@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -395,22 +394,13 @@ wire_stuff(int fd)
 	EQ(fcntl(fd, F_SETFL, was), 0);
 }
 
-/* Runs fn(arg) on a thread that is not weft's, and waits for it, as weft does:
- * the thread that runs this goroutine runs others meanwhile. */
-static inline void *
-wire_join(void *t)
-{
-	pthread_join(*(pthread_t *)t, NULL);
-	return NULL;
-}
-
+/* A goroutine that writes a byte once another one waits for a descriptor. */
 static inline void
-on_a_thread(void *(*fn)(void *), void *arg)
+write_when_awaited(int fd, char c, weft_waitgroup *wg)
 {
-	pthread_t t;
-
-	EQ(pthread_create(&t, NULL, fn, arg), 0);
-	weft_blocking(wire_join, &t);
+	let_them_wait(1);
+	EQ(weft_write(fd, &c, 1), 1);
+	weft_waitgroup_done(wg);
 }
 
 #endif

@@ -18,7 +18,7 @@
  * The library's own descriptors are made with the first call, so that what is
  * open before a test and after it can be compared.
  */
-__attribute__((__unused__)) static int
+static inline int
 open_fds_before(void)
 {
 	int fd[2];
@@ -35,7 +35,7 @@ open_fds_before(void)
 }
 
 /* All goroutines but the caller have ended: those that were on the way out. */
-__attribute__((__unused__)) static void
+static inline void
 wait_alone(void)
 {
 	while (weft_goroutines() > 1)
@@ -43,7 +43,7 @@ wait_alone(void)
 }
 
 /* "127.0.0.1:port" of a listener. */
-__attribute__((__unused__)) static const char *
+static inline const char *
 at(int listener)
 {
 	static char text[WEFT_ADDRESS_TEXT];
@@ -52,7 +52,7 @@ at(int listener)
 }
 
 /* Whether there is version 6 here. */
-__attribute__((__unused__)) static bool
+static inline bool
 has_v6(void)
 {
 	int fd = weft_listen("tcp6", "[::1]:0");
@@ -69,7 +69,7 @@ has_v6(void)
  * slow to get into the queue, another.
  */
 enum { FILLING = 16 };
-__attribute__((__unused__)) static int
+static inline int
 fill(int listener, int *fd)
 {
 	int n = 0;
@@ -83,15 +83,58 @@ fill(int listener, int *fd)
 	return n;
 }
 
-__attribute__((__unused__)) static void
+static inline void
 close_all(int *fd, int n)
 {
 	for (int i = 0; i < n; i++)
 		EQ(weft_close(fd[i]), 0);
 }
 
+/* "host:port", in one of four buffers. */
+static inline const char *
+with_port(const char *host, int port)
+{
+	static char text[4][300];
+	static int turn;
+	char *t = text[turn = (turn + 1) % 4];
+
+	snprintf(t, sizeof text[0], "%s:%d", host, port);
+	return t;
+}
+
+/* The same text; shows both if not. */
+static inline bool
+is(const char *a, const char *b)
+{
+	if (strcmp(a, b) == 0)
+		return true;
+	fprintf(stderr, "# \"%s\" and \"%s\"\n", a, b);
+	return false;
+}
+
+static inline int
+option(int fd, int level, int name)
+{
+	int v = -1;
+	socklen_t len = sizeof v;
+
+	EQ(getsockopt(fd, level, name, &v, &len), 0);
+	return v;
+}
+
+/* As a goroutine: after fn no more descriptors are open than before. */
+static inline void
+leaves_no_fds(void (*fn)(void))
+{
+	int before = open_fds_before();
+
+	fn();
+	wait_alone();
+	EQ(count_fds(), before);
+}
+
 /* One byte goes from one end to the other. */
-__attribute__((__unused__)) static bool
+static inline bool
 joined(int a, int b)
 {
 	char c = 'a';

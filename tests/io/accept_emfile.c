@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "connection.h"
+#include "fd_expect.h"
 #include "run_env.h"
 
 enum { CLIENTS = 24 };
@@ -86,10 +87,7 @@ with_clients(int procs, void (*fn)(void))
 static void
 serve(int fd)
 {
-	unsigned char c;
-
-	EQ(weft_read(fd, &c, 1), 1);
-	EQ(weft_write(fd, &c, 1), 1);
+	echo_byte(fd);
 	EQ(weft_close(fd), 0);
 }
 
@@ -128,16 +126,6 @@ TEST(served_by_few_on_4) { with_clients(4, served_by_few); }
 static long stop, turns;
 
 /* Back and forth on descriptors that are there already. */
-static void
-replies(int fd)
-{
-	char c;
-
-	while (weft_read(fd, &c, 1) == 1)
-		EQ(weft_write(fd, &c, 1), 1);
-	weft_waitgroup_done(&all);
-}
-
 static void
 asks(int fd)
 {
@@ -179,7 +167,7 @@ others_go_on(void)
 	for (; n_held < 2; n_held++)
 		held[n_held] = NEED(weft_accept(listener, NULL, NULL));
 	weft_waitgroup_add(&all, 3);
-	weft_go(replies, fd[0]);
+	weft_go(echo_bytes, fd[0], &all);
 	weft_go(asks, fd[1]);
 	weft_go(accept_all);
 	/* It gets none, for as long as these two take a thousand turns. */

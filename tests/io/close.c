@@ -4,7 +4,9 @@
  * after they have returned.
  */
 #define _GNU_SOURCE 1
+#include "fd_expect.h"
 #include "fd_pairs.h"
+#include "plain_thread.h"
 
 enum { MANY = 25 };
 
@@ -18,15 +20,6 @@ is_open(int fd, uint64_t id)
 }
 
 /* ---- all who wait ---- */
-
-static void
-read_closed(int fd)
-{
-	char c;
-
-	EQ(weft_read(fd, &c, 1), -EBADF);
-	weft_waitgroup_done(&all);
-}
 
 static void
 recv_closed(int fd)
@@ -49,23 +42,6 @@ full_closed(int fd)
 }
 
 static void
-wait_closed(int fd)
-{
-	EQ(weft_wait_readable(fd), -EBADF);
-	weft_waitgroup_done(&all);
-}
-
-static void
-poll_closed(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	EQ(weft_poll(&p, 1, WEFT_NEVER), 1);
-	EQ(p.revents, POLLNVAL);
-	weft_waitgroup_done(&all);
-}
-
-static void
 wake_readers(int k)
 {
 	int end[2];
@@ -76,14 +52,14 @@ wake_readers(int k)
 	id = wire_id(end[0]);
 	weft_waitgroup_add(&all, 5 * MANY);
 	for (int i = 0; i < MANY; i++) {
-		weft_go(read_closed, end[0]);
+		weft_go(expect_read, end[0], -EBADF, &all);
 		if (wire_is_socket(k))
 			weft_go(recv_closed, end[0]);
 		else
-			weft_go(read_closed, end[0]);
+			weft_go(expect_read, end[0], -EBADF, &all);
 		weft_go(full_closed, end[0]);
-		weft_go(wait_closed, end[0]);
-		weft_go(poll_closed, end[0]);
+		weft_go(expect_readable, end[0], -EBADF, &all);
+		weft_go(expect_poll_closed, end[0], &all);
 	}
 	let_them_wait(5 * MANY);
 	EQ(weft_close(end[0]), 0);
@@ -103,18 +79,6 @@ wake_all_readers(void)
 ON_ALL(wake_all_readers)
 
 static void
-write_closed(int fd)
-{
-	char buf[4096] = {0};
-	ssize_t n;
-
-	while ((n = weft_write(fd, buf, sizeof buf)) > 0)
-		;
-	EQ(n, -EBADF);
-	weft_waitgroup_done(&all);
-}
-
-static void
 wake_writers(int k)
 {
 	int end[2];
@@ -126,7 +90,7 @@ wake_writers(int k)
 	id = wire_id(end[1]);
 	weft_waitgroup_add(&all, MANY);
 	for (int i = 0; i < MANY; i++)
-		weft_go(write_closed, end[1]);
+		weft_go(expect_full, end[1], -EBADF, &all);
 	let_them_wait(MANY);
 	EQ(weft_close(end[1]), 0);
 	weft_waitgroup_wait(&all);
@@ -177,8 +141,8 @@ GTEST(wake_both_directions, 2)
 		id = wire_id(end[0]);
 		weft_waitgroup_add(&all, 2 * MANY);
 		for (int i = 0; i < MANY; i++) {
-			weft_go(write_closed, end[0]);
-			weft_go(read_closed, end[0]);
+			weft_go(expect_full, end[0], -EBADF, &all);
+			weft_go(expect_read, end[0], -EBADF, &all);
 		}
 		let_them_wait(2 * MANY);
 		EQ(weft_close(end[0]), 0);
@@ -231,7 +195,7 @@ close_once(void)
 		closed = 0;
 		weft_waitgroup_add(&all, 8);
 		for (int i = 0; i < 4; i++) {
-			weft_go(read_closed, end[0]);
+			weft_go(expect_read, end[0], -EBADF, &all);
 			weft_go(close_it, end[0]);
 		}
 		weft_waitgroup_wait(&all);
@@ -258,15 +222,6 @@ GTEST(twice, 1)
 
 /* ---- what the other side sees ---- */
 
-static void
-expect_end(int fd)
-{
-	char c;
-
-	EQ(weft_read(fd, &c, 1), 0);
-	weft_waitgroup_done(&all);
-}
-
 /* The end of file, though somebody was waiting on what was closed. */
 GTEST(the_other_side_sees_the_end, 2)
 {
@@ -276,8 +231,8 @@ GTEST(the_other_side_sees_the_end, 2)
 		if (!wire_ends(k) || !wire_make(k, end))
 			continue;
 		weft_waitgroup_add(&all, 2);
-		weft_go(read_closed, end[0]);
-		weft_go(expect_end, end[1]);
+		weft_go(expect_read, end[0], -EBADF, &all);
+		weft_go(expect_read, end[1], 0, &all);
 		let_them_wait(2);
 		EQ(weft_close(end[0]), 0);
 		weft_waitgroup_wait(&all);
@@ -286,16 +241,6 @@ GTEST(the_other_side_sees_the_end, 2)
 }
 
 /* A duplicate is another descriptor, and stays what it was. */
-static void
-read_duplicate(int fd)
-{
-	char c = 0;
-
-	EQ(weft_read(fd, &c, 1), 1);
-	EQ(c, 'd');
-	weft_waitgroup_done(&all);
-}
-
 GTEST(duplicates_stay, 2)
 {
 	for (int k = 0; k < WIRES; k++) {
@@ -305,8 +250,8 @@ GTEST(duplicates_stay, 2)
 			continue;
 		twin = dup(end[0]);
 		weft_waitgroup_add(&all, 2);
-		weft_go(read_closed, end[0]);
-		weft_go(read_duplicate, twin);
+		weft_go(expect_read, end[0], -EBADF, &all);
+		weft_go(expect_byte, twin, 'd', &all);
 		let_them_wait(2);
 		EQ(weft_close(end[0]), 0);
 		EQ(weft_write(end[1], "d", 1), 1);
@@ -326,7 +271,7 @@ GTEST(nothing_is_heard_of_the_closed_one, 2)
 	wire(STREAM, end);
 	wire(STREAM, other);
 	weft_waitgroup_add(&all, 1);
-	weft_go(read_closed, end[0]);
+	weft_go(expect_read, end[0], -EBADF, &all);
 	let_them_wait(1);
 	twin = dup(end[0]);
 	EQ(weft_close(end[0]), 0);
@@ -336,7 +281,7 @@ GTEST(nothing_is_heard_of_the_closed_one, 2)
 		EQ(write(end[1], "x", 1), 1);
 		/* the kernel reports in order */
 		weft_waitgroup_add(&all, 1);
-		weft_go(read_duplicate, other[0]);
+		weft_go(expect_byte, other[0], 'd', &all);
 		let_them_wait(1);
 		EQ(write(other[1], "d", 1), 1);
 		weft_waitgroup_wait(&all);
@@ -482,12 +427,7 @@ GTEST(of_what_was_never_used, 1)
 }
 
 /* Closing from a plain thread, and waiting there. */
-static void *
-close_on_a_thread(void *fd)
-{
-	EQ(weft_close((int)(intptr_t)fd), 0);
-	return NULL;
-}
+PLAIN_THREAD(close_on_a_thread, EQ(weft_close((int)(intptr_t)arg), 0))
 
 GTEST(by_a_thread, 1)
 {
@@ -496,9 +436,9 @@ GTEST(by_a_thread, 1)
 	wire(STREAM, end);
 	weft_waitgroup_add(&all, MANY);
 	for (int i = 0; i < MANY; i++)
-		weft_go(read_closed, end[0]);
+		weft_go(expect_read, end[0], -EBADF, &all);
 	let_them_wait(MANY);
-	on_a_thread(close_on_a_thread, (void *)(intptr_t)end[0]);
+	thread_run_blocking(close_on_a_thread, (void *)(intptr_t)end[0]);
 	weft_waitgroup_wait(&all);
 	EQ(weft_close(end[1]), 0);
 }

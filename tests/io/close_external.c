@@ -6,6 +6,7 @@
 #define _GNU_SOURCE 1
 #include <sys/eventfd.h>
 
+#include "fd_expect.h"
 #include "fd_pairs.h"
 
 static weft_waitgroup all;
@@ -64,23 +65,13 @@ GTEST(a_reader_of_the_last_is_not_left_alone, 1)
 	close(end[1]);
 }
 
-static void
-poll_gone(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	EQ(weft_poll(&p, 1, WEFT_NEVER), 1);
-	EQ(p.revents, POLLNVAL);
-	weft_waitgroup_done(&all);
-}
-
 GTEST(a_poller_is_not_left_alone, 1)
 {
 	int end[2];
 
 	wire(STREAM, end);
 	weft_waitgroup_add(&all, 1);
-	weft_go(poll_gone, end[0]);
+	weft_go(expect_poll_closed, end[0], &all);
 	let_them_wait(1);
 	EQ(close(end[0]), 0);
 	weft_waitgroup_wait(&all);
@@ -106,14 +97,6 @@ GTEST(a_reader_of_old_is_not_left_alone, 2)
 
 /* ---- nobody waits, and the number is used again ---- */
 
-static void
-write_when_awaited(int fd)
-{
-	let_them_wait(1);
-	EQ(weft_write(fd, "x", 1), 1);
-	weft_waitgroup_done(&all);
-}
-
 /* It was used, so that weft knows it. */
 static void
 use(int end[2])
@@ -121,7 +104,7 @@ use(int end[2])
 	char c;
 
 	weft_waitgroup_add(&all, 1);
-	weft_go(write_when_awaited, end[1]);
+	weft_go(write_when_awaited, end[1], 'x', &all);
 	EQ(weft_read(end[0], &c, 1), 1);
 	weft_waitgroup_wait(&all);
 }
@@ -292,15 +275,6 @@ GTEST(reopened_under_a_reader, 2)
 }
 
 /* The number comes back from one of weft's calls: that is noticed at once. */
-static void
-expect_gone(int fd)
-{
-	char c;
-
-	EQ(weft_read(fd, &c, 1), -EBADF);
-	weft_waitgroup_done(&all);
-}
-
 GTEST(noticed_when_the_number_comes_back, 1)
 {
 	for (int i = 0; i < 20; i++) {
@@ -314,7 +288,7 @@ GTEST(noticed_when_the_number_comes_back, 1)
 		c = socket(AF_INET, SOCK_STREAM, 0);
 		EQ(weft_connect(c, &at.a.any, at.len), 0);
 		weft_waitgroup_add(&all, 1);
-		weft_go(expect_gone, end[0]);
+		weft_go(expect_read, end[0], -EBADF, &all);
 		let_them_wait(1);
 		start = t_now();
 		close(end[0]);
@@ -336,22 +310,13 @@ GTEST(noticed_when_the_number_comes_back, 1)
 
 /* The same socket by two numbers, waited for by both. */
 static void
-read_one(int fd)
-{
-	char c;
-
-	EQ(weft_read(fd, &c, 1), 1);
-	weft_waitgroup_done(&all);
-}
-
-static void
 twins(int k, int rd, int wr)
 {
 	int twin = dup(rd);
 
 	weft_waitgroup_add(&all, 2);
-	weft_go(read_one, rd);
-	weft_go(read_one, twin);
+	weft_go(expect_read, rd, 1, &all);
+	weft_go(expect_read, twin, 1, &all);
 	let_them_wait(2);
 	EQ(weft_write(wr, "a", 1), 1);
 	EQ(weft_write(wr, "b", 1), 1);
@@ -361,7 +326,7 @@ twins(int k, int rd, int wr)
 	close(twin);
 	for (int i = 0; i < 3; i++) {
 		weft_waitgroup_add(&all, 1);
-		weft_go(read_one, rd);
+		weft_go(expect_read, rd, 1, &all);
 		let_them_wait(1);
 		EQ(weft_write(wr, "a", 1), 1);
 		weft_waitgroup_wait(&all);
@@ -369,7 +334,7 @@ twins(int k, int rd, int wr)
 	/* and the number of the closed one works for another */
 	EQ(dup2(rd, twin), twin);
 	weft_waitgroup_add(&all, 1);
-	weft_go(read_one, twin);
+	weft_go(expect_read, twin, 1, &all);
 	let_them_wait(1);
 	EQ(weft_write(wr, "a", 1), 1);
 	weft_waitgroup_wait(&all);

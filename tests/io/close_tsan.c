@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE 1
 #include "connection.h"
+#include "fd_expect.h"
 
 enum { ROUNDS = 200, WORKERS = 8 };
 
@@ -74,15 +75,6 @@ GTEST(by_many, 4)
 	EQ(count_fds(), before);
 }
 
-static void
-waits(int fd)
-{
-	char c;
-
-	EQ(weft_read(fd, &c, 1), -EBADF);
-	weft_waitgroup_done(&all);
-}
-
 /* Closed while another one uses it: that one gives the number back. */
 GTEST(while_in_use, 4)
 {
@@ -91,7 +83,7 @@ GTEST(while_in_use, 4)
 
 		unix_pair(fd);
 		weft_waitgroup_add(&all, 1);
-		weft_go(waits, fd[0]);
+		weft_go(expect_read, fd[0], -EBADF, &all);
 		await_waiting(1);
 		EQ(weft_close(fd[0]), 0);
 		weft_waitgroup_wait(&all);

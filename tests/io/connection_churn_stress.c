@@ -10,11 +10,8 @@
 #include "connection.h"
 #include "run_env.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { MEASURED = 0 };	/* it keeps what was freed for a while */
-#else
-enum { MEASURED = 1 };
-#endif
+/* A sanitizer keeps what was freed for a while. */
+enum { MEASURED = !T_SANITIZED };
 
 /*
  * Several addresses to connect to, so that the ports that the kernel keeps for

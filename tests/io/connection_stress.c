@@ -14,6 +14,7 @@
 #include <sys/uio.h>
 
 #include "connection.h"
+#include "plain_thread.h"
 #include "run_env.h"
 
 enum { CONNS = 8, PIECE = 3000 };
@@ -138,12 +139,7 @@ reads(struct stream *s)
 	weft_waitgroup_done(&busy);
 }
 
-static void *
-thread_reads(void *s)
-{
-	reads(s);
-	return NULL;
-}
+PLAIN_THREAD(thread_reads, reads(arg))
 
 /* ---- writing ---- */
 

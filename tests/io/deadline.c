@@ -4,6 +4,7 @@
  * as for who comes later, moved while somebody waits, each direction by itself.
  */
 #define _GNU_SOURCE 1
+#include "fd_expect.h"
 #include "fd_pairs.h"
 
 enum { MANY = 20 };
@@ -305,10 +306,7 @@ static bool moving;
 static void
 read_one(int fd)
 {
-	char c = 0;
-
-	EQ(weft_read(fd, &c, 1), 1);
-	EQ(c, 'e');
+	check_byte(fd, 'e');
 	__atomic_store_n(&moving, false, __ATOMIC_RELEASE);
 	weft_waitgroup_done(&all);
 }
@@ -450,15 +448,6 @@ ever_earlier(const int *fd, int n)
 	weft_waitgroup_done(&all);
 }
 
-static void
-read_timeout(int fd)
-{
-	char c;
-
-	EQ(weft_read(fd, &c, 1), -ETIMEDOUT);
-	weft_waitgroup_done(&all);
-}
-
 /* Eight set ever earlier deadlines of ten connections that are read. */
 static void
 set_by_many(void)
@@ -474,7 +463,7 @@ set_by_many(void)
 	}
 	weft_waitgroup_add(&all, 28);
 	for (int i = 0; i < 20; i++)
-		weft_go(read_timeout, rd[i / 2]);
+		weft_go(expect_read, rd[i / 2], -ETIMEDOUT, &all);
 	for (int i = 0; i < 8; i++)
 		weft_go(ever_earlier, rd, 10);
 	weft_waitgroup_wait(&all);

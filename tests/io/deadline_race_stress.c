@@ -6,26 +6,10 @@
 #define _GNU_SOURCE 1
 #include <fcntl.h>
 #include <unistd.h>
-#include "fd_pairs.h"
 
-static weft_waitgroup all;
+#include "slow_bytes.h"
+
 static long timeouts, reads;
-
-/* Bytes in order, with pauses about as long as the deadlines. */
-static void
-write_slowly(int fd, long n, unsigned seed)
-{
-	for (long i = 0; i < n; i++) {
-		char c = wire_byte((size_t)i);
-
-		switch (rand_r(&seed) % 4) {
-		case 0: weft_sleep(rand_r(&seed) % 50 * WEFT_US); break;
-		case 1: weft_yield(); break;
-		}
-		EQ(weft_write(fd, &c, 1), 1);
-	}
-	weft_waitgroup_done(&all);
-}
 
 /* One byte, or -ETIMEDOUT, in one of the ways to get it. */
 static ssize_t
@@ -64,11 +48,8 @@ read_impatiently(int fd, long n, unsigned seed)
 			__atomic_add_fetch(&timeouts, 1, __ATOMIC_RELAXED);
 			continue;
 		}
-		if (r != 1 || c != wire_byte((size_t)i)) {
-			EQ(r, 1);
-			EQ(c, wire_byte((size_t)i));
+		if (!is_next_byte(r, c, i))
 			break;
-		}
 		__atomic_add_fetch(&reads, 1, __ATOMIC_RELAXED);
 		i++;
 	}
@@ -76,29 +57,10 @@ read_impatiently(int fd, long n, unsigned seed)
 }
 
 static void
-against(long n)
-{
-	int end[WIRES][2];
-
-	/* UDP loses bytes by itself */
-	for (int k = 0; k < UDP4; k++) {
-		if (!wire_make(k, end[k]))
-			continue;
-		weft_waitgroup_add(&all, 2);
-		weft_go(read_impatiently, end[k][0], n, (unsigned)k);
-		weft_go(write_slowly, end[k][1], n, (unsigned)k + 100);
-	}
-	weft_waitgroup_wait(&all);
-	for (int k = 0; k < UDP4; k++)
-		if (end[k][0] >= 0)
-			wire_drop(end[k]);
-}
-
-static void
 against_data(void)
 {
 	timeouts = reads = 0;
-	against(t_scale(3000));
+	read_from_all_kinds(read_impatiently, t_scale(3000), 50);
 	fprintf(stderr, "# %ld reads, %ld timeouts\n", reads, timeouts);
 	OK(timeouts > 0);
 }
@@ -141,11 +103,8 @@ read_stubbornly(int fd, long n)
 			weft_yield();
 			continue;
 		}
-		if (r != 1 || c != wire_byte((size_t)i)) {
-			EQ(r, 1);
-			EQ(c, wire_byte((size_t)i));
+		if (!is_next_byte(r, c, i))
 			break;
-		}
 		i++;
 	}
 	__atomic_store_n(&over, true, __ATOMIC_RELEASE);
@@ -161,7 +120,7 @@ set_by_others(int k, long n)
 		return;
 	over = false;
 	weft_waitgroup_add(&all, 4);
-	weft_go(write_slowly, end[1], n, (unsigned)k);
+	weft_go(write_slowly, end[1], n, (unsigned)k, 50);
 	weft_go(read_stubbornly, end[0], n);
 	weft_go(flip, end[0], (unsigned)k + 1);
 	weft_go(flip, end[0], (unsigned)k + 2);

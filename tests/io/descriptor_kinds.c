@@ -11,6 +11,8 @@
 #include <time.h>
 
 #include "fd_pairs.h"
+#include "kernel_clock.h"
+#include "plain_thread.h"
 
 static weft_waitgroup all;
 
@@ -73,15 +75,6 @@ GTEST(events_on_four, 4)
 }
 
 /* ---- timerfd ---- */
-
-static int64_t
-kernel_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * WEFT_SECOND + ts.tv_nsec;
-}
 
 static void
 ticks(int flags)
@@ -410,16 +403,11 @@ refuse_all(void)
 
 GTEST(numbers_that_are_none, 1) { refuse_all(); }
 
-static void *
-refuse_on_a_thread(void *arg)
-{
-	refuse_all();
-	return arg;
-}
+PLAIN_THREAD(refuse_on_a_thread, refuse_all())
 
 GTEST(numbers_that_are_none_on_a_thread, 2)
 {
-	on_a_thread(refuse_on_a_thread, NULL);
+	thread_run_blocking(refuse_on_a_thread, NULL);
 }
 
 TEST(numbers_that_are_none_without_a_runtime) { refuse_all(); }

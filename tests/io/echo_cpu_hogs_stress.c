@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE 1
 #include "connection.h"
+#include "fd_expect.h"
 #include "run_env.h"
 
 enum { PAIRS = 4 };
@@ -15,19 +16,6 @@ enum { PAIRS = 4 };
 static weft_waitgroup echoes, load;
 static long stop, rounds;
 static int64_t *times;
-
-static void
-answer(int fd)
-{
-	char buf[64];
-	ssize_t n;
-
-	while ((n = weft_read(fd, buf, sizeof buf)) > 0)
-		EQ(weft_write_full(fd, buf, (size_t)n, NULL), n);
-	EQ(n, 0);
-	EQ(weft_close(fd), 0);
-	weft_waitgroup_done(&echoes);
-}
 
 static void
 ask(int fd, int64_t *ns)
@@ -55,7 +43,7 @@ run_echoes(const char *what, void (*pair)(int *))
 		int fd[2];
 
 		pair(fd);
-		weft_go(answer, fd[0]);
+		weft_go(echo_and_close, fd[0], &echoes);
 		weft_go(ask, fd[1], times + i * rounds);
 	}
 	weft_waitgroup_wait(&echoes);

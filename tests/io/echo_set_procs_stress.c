@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE 1
 #include "connection.h"
+#include "fd_expect.h"
 #include "run_env.h"
 
 enum { PAIRS = 16 };
@@ -12,20 +13,7 @@ enum { PAIRS = 16 };
 static weft_waitgroup all;
 static long stop, turns;
 
-static void
-answer(int fd)
-{
-	char buf[256];
-	ssize_t n;
-
-	while ((n = weft_read(fd, buf, sizeof buf)) > 0)
-		EQ(weft_write_full(fd, buf, (size_t)n, NULL), n);
-	EQ(n, 0);
-	EQ(weft_close(fd), 0);
-	weft_waitgroup_done(&all);
-}
-
-/* As answer, each time with a goroutine that begins then. */
+/* As echo_and_close, each time with a goroutine that begins then. */
 static void
 answer_anew(int fd)
 {
@@ -69,7 +57,7 @@ start_echoes(void)
 
 		(i % 2 ? tcp_pair : unix_pair)(fd);
 		if (i % 4 < 2)
-			weft_go(answer, fd[0]);
+			weft_go(echo_and_close, fd[0], &all);
 		else
 			OK(weft_go_readable(fd[0], answer_anew, fd[0]) > 0);
 		weft_go(ask, fd[1]);

@@ -7,6 +7,7 @@
 #include <poll.h>
 
 #include "connection.h"
+#include "fd_expect.h"
 
 static weft_waitgroup all;
 
@@ -44,21 +45,12 @@ GTEST(has_deadlines, 2)
 	drop(fd);
 }
 
-static void
-reads(int fd)
-{
-	char c;
-
-	EQ(weft_read(fd, &c, 1), 1);
-	weft_waitgroup_done(&all);
-}
-
 GTEST(is_waited_for, 2)
 {
 	int fd[2], s = socket_after_file(fd);
 
 	weft_waitgroup_add(&all, 1);
-	weft_go(reads, s);
+	weft_go(expect_read, s, 1, &all);
 	await_waiting(1);
 	EQ(weft_write(fd[0] == s ? fd[1] : fd[0], "x", 1), 1);
 	weft_waitgroup_wait(&all);
@@ -70,7 +62,7 @@ GTEST(begins_goroutines, 2)
 	int fd[2], s = socket_after_file(fd);
 
 	weft_waitgroup_add(&all, 1);
-	OK(weft_go_readable(s, reads, s) > 0);
+	OK(weft_go_readable(s, expect_read, s, 1, &all) > 0);
 	EQ(weft_write(fd[0] == s ? fd[1] : fd[0], "x", 1), 1);
 	weft_waitgroup_wait(&all);
 	drop(fd);

@@ -6,6 +6,7 @@
 #include <sys/timerfd.h>
 
 #include "fd_pairs.h"
+#include "plain_thread.h"
 
 static weft_waitgroup all;
 static long begun;
@@ -415,19 +416,14 @@ GTEST(is_counted, 1)
 }
 
 /* Armed from a plain thread. */
-static void *
-arm_on_a_thread(void *fd)
-{
-	arm((int)(intptr_t)fd, 1);
-	return NULL;
-}
+PLAIN_THREAD(arm_on_a_thread, arm((int)(intptr_t)arg, 1))
 
 GTEST(armed_by_a_thread, 1)
 {
 	int end[2];
 
 	wire(STREAM, end);
-	on_a_thread(arm_on_a_thread, (void *)(intptr_t)end[0]);
+	thread_run_blocking(arm_on_a_thread, (void *)(intptr_t)end[0]);
 	weft_yield();
 	EQ(how_many(), 0);
 	EQ(weft_write(end[1], "x", 1), 1);

@@ -13,13 +13,11 @@
 #include <sys/prctl.h>
 
 #include "connection.h"
+#include "fd_expect.h"
 #include "run_env.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { MEASURED = 0 };	/* it has memory of its own for each stack */
-#else
-enum { MEASURED = 1 };
-#endif
+/* A sanitizer has memory of its own for each stack. */
+enum { MEASURED = !T_SANITIZED };
 
 enum { WARM = 64, ROUNDS = 2000 };
 enum { ENOUGH = 3000 };	/* that what others need does not count */
@@ -100,20 +98,7 @@ told(void)
 /* ---- this end ---- */
 
 static void
-waits(int fd)
-{
-	char c = 0;
-
-	EQ(weft_read(fd, &c, 1), 1);
-	EQ(c, 't');
-	bump(&woken);
-	EQ(weft_read(fd, &c, 1), 0);
-	EQ(weft_close(fd), 0);
-	weft_waitgroup_done(&all);
-}
-
-static void
-begins_at_end(int fd)
+ends(int fd)
 {
 	char c;
 
@@ -123,14 +108,19 @@ begins_at_end(int fd)
 }
 
 static void
+waits(int fd)
+{
+	check_byte(fd, 't');
+	bump(&woken);
+	ends(fd);
+}
+
+static void
 begins(int fd)
 {
-	char c = 0;
-
-	EQ(weft_read(fd, &c, 1), 1);
-	EQ(c, 't');
+	check_byte(fd, 't');
 	bump(&woken);
-	OK(weft_go_readable(fd, begins_at_end, fd) > 0);
+	OK(weft_go_readable(fd, ends, fd) > 0);
 }
 
 static void

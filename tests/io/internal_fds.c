@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "connection.h"
+#include "fd_expect.h"
 
 enum { NUMBERS = 1024, PATIENCE = 20 };	/* seconds */
 
@@ -75,15 +76,6 @@ plain_close(int fd)
 	return syscall(SYS_close, fd);
 }
 
-static void
-read_one(int fd)
-{
-	char c;
-
-	EQ(weft_read(fd, &c, 1), 1);
-	weft_waitgroup_done(&all);
-}
-
 /* One waits and another one wakes it: the poller is there, and works. */
 static void
 use_poller(void)
@@ -92,7 +84,7 @@ use_poller(void)
 
 	unix_pair(fd);
 	weft_waitgroup_add(&all, 1);
-	weft_go(read_one, fd[0]);
+	weft_go(expect_read, fd[0], 1, &all);
 	await_waiting(1);
 	EQ(weft_write(fd[1], "x", 1), 1);
 	weft_waitgroup_wait(&all);
@@ -230,7 +222,7 @@ GTEST(a_program_closes_all, 2)
 	look_before();
 	unix_pair(fd);
 	weft_waitgroup_add(&all, 1);
-	weft_go(read_one, fd[0]);
+	weft_go(expect_read, fd[0], 1, &all);
 	await_waiting(1);
 	for (int i = 3; i < NUMBERS; i++)
 		if (!before[i] && i != fd[0] && i != fd[1]) {
@@ -310,7 +302,7 @@ closed_and_waiting(int i)
 	unix_pair(fd);
 	plain_close(i);
 	weft_waitgroup_add(&all, 1);
-	read_one(fd[0]);
+	expect_read(fd[0], 1, &all);
 }
 
 DIES(poller_is_closed_by_who_waits, 2, "weft's own")
@@ -332,7 +324,7 @@ replaced_and_waiting(int i)
 	unix_pair(fd);
 	NEED(dup2(other, i));
 	weft_waitgroup_add(&all, 1);
-	read_one(fd[0]);
+	expect_read(fd[0], 1, &all);
 }
 
 DIES(poller_is_replaced, 2, "weft's own") { replaced_and_waiting(0); }

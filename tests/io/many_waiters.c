@@ -7,6 +7,7 @@
 #define _GNU_SOURCE 1
 #include <sys/eventfd.h>
 
+#include "fd_expect.h"
 #include "fd_pairs.h"
 
 enum { MANY = 8 };
@@ -194,18 +195,6 @@ ON_ALL(each_byte_once)
 
 /* Writers of one blocking pipe that is full. */
 static void
-write_some(int fd)
-{
-	char buf[4096] = {0};
-	ssize_t n;
-
-	while ((n = weft_write(fd, buf, sizeof buf)) > 0)
-		;
-	EQ(n, -ETIMEDOUT);
-	weft_waitgroup_done(&all);
-}
-
-static void
 full_for_many(int k, int rd, int wr)
 {
 	char buf[4096];
@@ -215,7 +204,7 @@ full_for_many(int k, int rd, int wr)
 		return;
 	weft_waitgroup_add(&all, MANY);
 	for (int i = 0; i < MANY; i++)
-		weft_go(write_some, wr);
+		weft_go(expect_full, wr, -ETIMEDOUT, &all);
 	let_them_wait(MANY);
 	for (int i = 0; i < 20; i++)
 		OK(weft_read(rd, buf, sizeof buf) > 0);

@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE 1
 #include "fd_pairs.h"
+#include "plain_thread.h"
 
 static weft_waitgroup all;
 
@@ -41,14 +42,9 @@ alone(int k, int rd, int wr)
 
 TEST(alone_without_a_runtime) { wire_each(alone); }
 
-static void *
-alone_thread(void *arg)
-{
-	wire_each(alone);
-	return arg;
-}
+PLAIN_THREAD(alone_thread, wire_each(alone))
 
-GTEST(alone_beside_a_runtime, 2) { on_a_thread(alone_thread, NULL); }
+GTEST(alone_beside_a_runtime, 2) { thread_run_blocking(alone_thread, NULL); }
 
 static int
 alone_main(int argc, char **argv)
@@ -173,7 +169,7 @@ talk_across(void)
 		j.fd = end[0];
 		weft_waitgroup_add(&all, 1);
 		weft_go(echo_goroutine, end[1], j.rounds);
-		on_a_thread(ask_thread, &j);
+		thread_run_blocking(ask_thread, &j);
 		weft_waitgroup_wait(&all);
 		wire_drop(end);
 	}
@@ -218,7 +214,7 @@ accepted_by_a_thread(void)
 
 	EQ(pthread_create(&t, NULL, accept_thread, &ear), 0);
 	connect_and_ask(&at);
-	weft_blocking(wire_join, &t);
+	weft_blocking(thread_join, &t);
 	EQ(weft_close(ear), 0);
 }
 
@@ -258,8 +254,7 @@ static void
 start_threads(pthread_t *t, void *(*fn)(void *), struct job *j)
 {
 	waiting = 0;
-	for (int i = 0; i < THREADS; i++)
-		EQ(pthread_create(&t[i], NULL, fn, j), 0);
+	threads_start(t, THREADS, fn, j);
 	while (__atomic_load_n(&waiting, __ATOMIC_ACQUIRE) < THREADS)
 		weft_yield();
 	let_them_wait(THREADS);
@@ -269,7 +264,7 @@ static void
 join_threads(pthread_t *t)
 {
 	for (int i = 0; i < THREADS; i++)
-		weft_blocking(wire_join, &t[i]);
+		weft_blocking(thread_join, &t[i]);
 }
 
 GTEST(closed_while_threads_wait, 1)
@@ -337,7 +332,7 @@ GTEST(threads_beside_busy_goroutines, 1)
 	weft_go(busy);
 	j.fd = end[0];
 	weft_go(echo_goroutine, end[1], j.rounds);
-	on_a_thread(ask_thread, &j);
+	thread_run_blocking(ask_thread, &j);
 	__atomic_store_n(&stop, true, __ATOMIC_RELEASE);
 	weft_waitgroup_wait(&all);
 	wire_drop(end);

@@ -4,7 +4,9 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 
+#include "fd_expect.h"
 #include "fd_pairs.h"
+#include "plain_thread.h"
 
 static weft_waitgroup all;
 
@@ -12,14 +14,6 @@ static struct pollfd
 want(int fd, short events)
 {
 	return (struct pollfd){ .fd = fd, .events = events, .revents = 0x7f };
-}
-
-static void
-write_when_awaited(int fd)
-{
-	let_them_wait(1);
-	EQ(weft_write(fd, "x", 1), 1);
-	weft_waitgroup_done(&all);
 }
 
 /* ---- one, of each kind: as the system's poll says it ---- */
@@ -97,7 +91,7 @@ ready_later(int k, int rd, int wr)
 	wire(PIPE, idle);
 	p[1].fd = idle[0];
 	weft_waitgroup_add(&all, 1);
-	weft_go(write_when_awaited, wr);
+	weft_go(write_when_awaited, wr, 'x', &all);
 	EQ(weft_poll(p, 4, WEFT_NEVER), 2);
 	EQ(p[0].revents, 0);
 	EQ(p[1].revents, 0);
@@ -280,13 +274,6 @@ poll_closed(int fd, int other)
 }
 
 static void
-wait_closed(int fd)
-{
-	EQ(weft_wait_readable(fd), -EBADF);
-	weft_waitgroup_done(&all);
-}
-
-static void
 closed_while_waiting(void)
 {
 	int end[2], idle[2];
@@ -298,7 +285,7 @@ closed_while_waiting(void)
 		weft_waitgroup_add(&all, 6);
 		for (int i = 0; i < 3; i++) {
 			weft_go(poll_closed, end[0], idle[0]);
-			weft_go(wait_closed, end[0]);
+			weft_go(expect_readable, end[0], -EBADF, &all);
 		}
 		let_them_wait(6);
 		EQ(weft_close(end[0]), 0);
@@ -365,7 +352,7 @@ closed_after(double after, int other)
 	EQ(poll_last(other, BEFORE_IT, end[0], 1), 0);
 	__atomic_store_n(&c.fd, end[0], __ATOMIC_RELEASE);
 	EQ(poll_last(other, BEFORE_IT, end[0], WEFT_NEVER), POLLNVAL);
-	weft_blocking(wire_join, &c.thread);
+	weft_blocking(thread_join, &c.thread);
 	EQ(weft_close(end[1]), 0);
 }
 
@@ -418,7 +405,7 @@ poll_many(void)
 		for (int i = 0; i < n; i++)
 			p[i] = want(ends[i][0], POLLIN);
 		weft_waitgroup_add(&all, 1);
-		weft_go(write_when_awaited, ends[k][1]);
+		weft_go(write_when_awaited, ends[k][1], 'x', &all);
 		EQ(weft_poll(p, (size_t)n, WEFT_NEVER), 1);
 		for (int i = 0; i < n; i++)
 			EQ(p[i].revents, i == k ? POLLIN : 0);
@@ -515,7 +502,7 @@ wait_for_one(int k, int rd, int wr)
 	(void)k;
 	EQ(weft_wait_writable(wr), 0);
 	weft_waitgroup_add(&all, 1);
-	weft_go(write_when_awaited, wr);
+	weft_go(write_when_awaited, wr, 'x', &all);
 	EQ(weft_wait_readable(rd), 0);
 	EQ(weft_wait_readable(rd), 0);
 	weft_waitgroup_wait(&all);

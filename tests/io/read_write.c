@@ -20,14 +20,6 @@ much(void)
 /* ---- one waits for the other ---- */
 
 static void
-write_when_awaited(int fd, char c)
-{
-	let_them_wait(1);
-	EQ(weft_write(fd, &c, 1), 1);
-	weft_waitgroup_done(&all);
-}
-
-static void
 byte_by_byte(int k, int rd, int wr)
 {
 	char c = 0;
@@ -35,7 +27,7 @@ byte_by_byte(int k, int rd, int wr)
 	(void)k;
 	for (int i = 0; i < 5; i++) {
 		weft_waitgroup_add(&all, 1);
-		weft_go(write_when_awaited, wr, (char)('a' + i));
+		weft_go(write_when_awaited, wr, (char)('a' + i), &all);
 		EQ(weft_read(rd, &c, 1), 1);
 		EQ(c, 'a' + i);
 		weft_waitgroup_wait(&all);

@@ -6,7 +6,9 @@
 #define _GNU_SOURCE 1
 #include <fcntl.h>
 #include <unistd.h>
+#include "fd_expect.h"
 #include "fd_pairs.h"
+#include "plain_thread.h"
 
 static weft_waitgroup all;
 
@@ -58,15 +60,6 @@ GTEST(later_calls, 2) { wire_each(cancelled_before); }
 /* ---- calls that wait ---- */
 
 static void
-expect_read(int fd, int result)
-{
-	char c;
-
-	EQ(weft_read(fd, &c, 1), result);
-	weft_waitgroup_done(&all);
-}
-
-static void
 cancel_when_awaited(weft_context *ctx, long waiters)
 {
 	while (wire_waiting() < waiters)
@@ -83,8 +76,8 @@ cancelled_meanwhile(int k, int rd, int wr)
 	(void)k;
 	EQ(weft_set_context(rd, ctx), 0);
 	weft_waitgroup_add(&all, 2);
-	weft_go(expect_read, rd, -ECANCELED);
-	weft_go(expect_read, rd, -ECANCELED);
+	weft_go(expect_read, rd, -ECANCELED, &all);
+	weft_go(expect_read, rd, -ECANCELED, &all);
 	cancel_when_awaited(ctx, 2);
 	weft_waitgroup_wait(&all);
 	EQ(weft_set_context(rd, NULL), 0);
@@ -105,7 +98,7 @@ GTEST(set_while_waiting, 2)
 
 	wire(STREAM, end);
 	weft_waitgroup_add(&all, 1);
-	weft_go(expect_read, end[0], -ECANCELED);
+	weft_go(expect_read, end[0], -ECANCELED, &all);
 	while (wire_waiting() < 1)
 		weft_yield();
 	EQ(weft_set_context(end[0], a), 0);
@@ -118,7 +111,7 @@ GTEST(set_while_waiting, 2)
 	/* One that is cancelled already ends a call that waits. */
 	EQ(weft_set_context(end[0], NULL), 0);
 	weft_waitgroup_add(&all, 1);
-	weft_go(expect_read, end[0], -ECANCELED);
+	weft_go(expect_read, end[0], -ECANCELED, &all);
 	while (wire_waiting() < 1)
 		weft_yield();
 	EQ(weft_set_context(end[0], a), 0);
@@ -198,7 +191,7 @@ GTEST(beside_a_deadline, 2)
 	OK(weft_now() >= when);
 	EQ(weft_set_deadline(end[0], 0), 0);
 	weft_waitgroup_add(&all, 1);
-	weft_go(expect_read, end[0], -ECANCELED);
+	weft_go(expect_read, end[0], -ECANCELED, &all);
 	cancel_when_awaited(ctx, 1);
 	weft_waitgroup_wait(&all);
 	EQ(weft_set_deadline(end[0], weft_deadline(3600 * WEFT_SECOND)), 0);
@@ -245,7 +238,7 @@ GTEST(is_retained, 2)
 	EQ(weft_set_context(end[0], child), 0);
 	weft_context_release(child);
 	weft_waitgroup_add(&all, 1);
-	weft_go(expect_read, end[0], -ECANCELED);
+	weft_go(expect_read, end[0], -ECANCELED, &all);
 	cancel_when_awaited(parent, 1);
 	weft_waitgroup_wait(&all);
 	EQ(weft_read(end[0], &c, 1), -ECANCELED);
@@ -311,7 +304,7 @@ GTEST(cancelled_after_close, 2)
 	wire(STREAM, next);
 	wire_same_number(end[0], next[0]);
 	weft_waitgroup_add(&all, 1);
-	weft_go(expect_read, next[0], 1);
+	weft_go(expect_read, next[0], 1, &all);
 	weft_context_cancel(ctx, 0);
 	weft_sleep(WEFT_MS);
 	EQ(weft_write(next[1], "w", 1), 1);
@@ -335,7 +328,7 @@ GTEST(found_closed_by_the_monitor, 2)
 	EQ(weft_set_context(end[0], ctx), 0);
 	weft_context_release(ctx);
 	weft_waitgroup_add(&all, 1);
-	weft_go(expect_read, end[0], -EBADF);
+	weft_go(expect_read, end[0], -EBADF, &all);
 	while (wire_waiting() < 1)
 		weft_yield();
 	close(end[0]);
@@ -443,17 +436,17 @@ GTEST(goroutine_that_begins_when_readable, 2)
 	wire(TCP4, end);
 	EQ(weft_set_context(end[0], ctx), 0);
 	weft_waitgroup_add(&all, 1);
-	OK(weft_go_readable(end[0], expect_read, end[0], -ECANCELED) > 0);
+	OK(weft_go_readable(end[0], expect_read, end[0], -ECANCELED, &all) > 0);
 	weft_context_cancel(ctx, 0);
 	weft_waitgroup_wait(&all);
 	/* At once, if it is cancelled already. */
 	weft_waitgroup_add(&all, 1);
-	OK(weft_go_readable(end[0], expect_read, end[0], -ECANCELED) > 0);
+	OK(weft_go_readable(end[0], expect_read, end[0], -ECANCELED, &all) > 0);
 	weft_waitgroup_wait(&all);
 	/* Or if it is set to one that is. */
 	EQ(weft_set_context(end[0], NULL), 0);
 	weft_waitgroup_add(&all, 1);
-	OK(weft_go_readable(end[0], expect_read, end[0], -ECANCELED) > 0);
+	OK(weft_go_readable(end[0], expect_read, end[0], -ECANCELED, &all) > 0);
 	EQ(weft_set_context(end[0], ctx), 0);
 	weft_waitgroup_wait(&all);
 	wire_drop(end);
@@ -495,7 +488,7 @@ GTEST(many_descriptors, 4)
 	for (int i = 0; i < MANY; i++) {
 		wire(i % 2 ? PIPE_NB : STREAM_NB, end[i]);
 		EQ(weft_set_context(end[i][0], ctx), 0);
-		weft_go(expect_read, end[i][0], -ECANCELED);
+		weft_go(expect_read, end[i][0], -ECANCELED, &all);
 	}
 	cancel_when_awaited(ctx, MANY);
 	weft_waitgroup_wait(&all);

@@ -7,27 +7,12 @@
 #define _GNU_SOURCE 1
 #include <fcntl.h>
 #include <unistd.h>
-#include "fd_pairs.h"
 
-static weft_waitgroup all;
+#include "slow_bytes.h"
+
 static long cancels, reads;
 
 /* ---- against data ---- */
-
-static void
-write_slowly(int fd, long n, unsigned seed)
-{
-	for (long i = 0; i < n; i++) {
-		char c = wire_byte((size_t)i);
-
-		switch (rand_r(&seed) % 4) {
-		case 0: weft_sleep(rand_r(&seed) % 30 * WEFT_US); break;
-		case 1: weft_yield(); break;
-		}
-		EQ(weft_write(fd, &c, 1), 1);
-	}
-	weft_waitgroup_done(&all);
-}
 
 /* Cancels what it is given, at some moment, and has done. */
 static void
@@ -79,11 +64,8 @@ read_cancelled(int fd, long n, unsigned seed)
 			__atomic_add_fetch(&cancels, 1, __ATOMIC_RELAXED);
 			continue;
 		}
-		if (r != 1 || c != wire_byte((size_t)i)) {
-			EQ(r, 1);
-			EQ(c, wire_byte((size_t)i));
+		if (!is_next_byte(r, c, i))
 			break;
-		}
 		__atomic_add_fetch(&reads, 1, __ATOMIC_RELAXED);
 		i++;
 	}
@@ -95,21 +77,7 @@ read_cancelled(int fd, long n, unsigned seed)
 static void
 against_data(void)
 {
-	int end[WIRES][2];
-	long n = t_scale(1000);
-
-	/* UDP loses bytes by itself */
-	for (int k = 0; k < UDP4; k++) {
-		if (!wire_make(k, end[k]))
-			continue;
-		weft_waitgroup_add(&all, 2);
-		weft_go(read_cancelled, end[k][0], n, (unsigned)k);
-		weft_go(write_slowly, end[k][1], n, (unsigned)k + 100);
-	}
-	weft_waitgroup_wait(&all);
-	for (int k = 0; k < UDP4; k++)
-		if (end[k][0] >= 0)
-			wire_drop(end[k]);
+	read_from_all_kinds(read_cancelled, t_scale(1000), 30);
 	fprintf(stderr, "# %ld reads, %ld cancelled\n", reads, cancels);
 	OK(cancels > 0 && reads > 0);
 }

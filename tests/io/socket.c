@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Messages: flags, addresses, and both kinds of UNIX and of IP sockets. */
 #define _GNU_SOURCE 1
+#include "fd_expect.h"
 #include "fd_pairs.h"
 
 static weft_waitgroup all;
@@ -394,15 +395,6 @@ GTEST(datagrams_to_nobody, 1)
 /* ---- shutdown ---- */
 
 static void
-expect_end(int fd)
-{
-	char c;
-
-	EQ(weft_read(fd, &c, 1), 0);
-	weft_waitgroup_done(&all);
-}
-
-static void
 shut(int k, int rd, int wr)
 {
 	char c = 'c';
@@ -410,7 +402,7 @@ shut(int k, int rd, int wr)
 	if (!wire_is_socket(k) || !wire_ends(k))
 		return;
 	weft_waitgroup_add(&all, 1);
-	weft_go(expect_end, rd);
+	weft_go(expect_read, rd, 0, &all);
 	let_them_wait(1);
 	EQ(weft_shutdown(wr, SHUT_WR), 0);
 	weft_waitgroup_wait(&all);
@@ -420,7 +412,7 @@ shut(int k, int rd, int wr)
 	EQ(weft_read(wr, &c, 1), 1);
 	/* and ends its own readers */
 	weft_waitgroup_add(&all, 1);
-	weft_go(expect_end, wr);
+	weft_go(expect_read, wr, 0, &all);
 	let_them_wait(1);
 	EQ(weft_shutdown(wr, SHUT_RD), 0);
 	weft_waitgroup_wait(&all);
@@ -471,16 +463,7 @@ GTEST(shutdown_of_what_is_not_connected, 1)
 	EQ(weft_shutdown(fd, SHUT_RDWR), -EBADF);
 }
 
-/* A reset, while somebody waits: that is his error. */
-static void
-expect_reset(int fd)
-{
-	char c;
-
-	EQ(weft_read(fd, &c, 1), -ECONNRESET);
-	weft_waitgroup_done(&all);
-}
-
+/* A reset, while a reader waits: the reader gets the error. */
 GTEST(reset_by_the_peer, 1)
 {
 	struct linger now = { .l_onoff = 1 };
@@ -488,7 +471,7 @@ GTEST(reset_by_the_peer, 1)
 
 	wire(TCP4, end);
 	weft_waitgroup_add(&all, 1);
-	weft_go(expect_reset, end[0]);
+	weft_go(expect_read, end[0], -ECONNRESET, &all);
 	let_them_wait(1);
 	EQ(setsockopt(end[1], SOL_SOCKET, SO_LINGER, &now, sizeof now), 0);
 	EQ(weft_close(end[1]), 0);

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE 1
 #include <dirent.h>
 
+#include "fd_expect.h"
 #include "fd_pairs.h"
 
 static weft_waitgroup all;
@@ -72,13 +73,6 @@ wait_after_meeting(int fd)
 }
 
 static void
-wait_for_it(int fd)
-{
-	EQ(weft_wait_readable(fd), -EBADF);
-	weft_waitgroup_done(&all);
-}
-
-static void
 close_after_meeting(int fd)
 {
 	meet();
@@ -114,7 +108,7 @@ GTEST(nothing_is_left, 4)
 
 	wire(PIPE, end);
 	weft_waitgroup_add(&all, 1);
-	weft_go(wait_for_it, end[0]);
+	weft_go(expect_readable, end[0], -EBADF, &all);
 	let_them_wait(1);
 	if (!is_watched(poller(), end[0]))
 		t_skip("the kernel does not tell");

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE 1
 #include <sys/un.h>
 
+#include "fd_expect.h"
 #include "run_env.h"
 #include "syscall_inject.h"
 
@@ -32,10 +33,7 @@ client(int port)
 static void
 serve(int fd)
 {
-	char c;
-
-	EQ(weft_read(fd, &c, 1), 1);
-	EQ(weft_write(fd, &c, 1), 1);
+	echo_byte(fd);
 	EQ(weft_close(fd), 0);
 }
 

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 
 #include "fd_pairs.h"
+#include "plain_thread.h"
 
 enum { AT_ONCE = 16 };
 
@@ -242,12 +243,7 @@ reply(struct game *g)
 	weft_waitgroup_done(&g->over);
 }
 
-static void *
-reply_on_thread(void *g)
-{
-	reply(g);
-	return NULL;
-}
+PLAIN_THREAD(reply_on_thread, reply(arg))
 
 /* The first call on a descriptor does more: nobody shall meet there. */
 static void

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "listener.h"
+#include "plain_thread.h"
 
 enum { PEEK_ERRNO = 4711 };
 
@@ -14,31 +15,7 @@ enum { PEEK_ERRNO = 4711 };
 static const char *
 host_at(const char *host, int listener)
 {
-	static char text[4][300];
-	static int turn;
-	char *t = text[turn = (turn + 1) % 4];
-
-	snprintf(t, sizeof text[0], "%s:%d", host, weft_local_port(listener));
-	return t;
-}
-
-static bool
-is(const char *a, const char *b)
-{
-	if (strcmp(a, b) == 0)
-		return true;
-	fprintf(stderr, "# \"%s\" and \"%s\"\n", a, b);
-	return false;
-}
-
-static int
-option(int fd, int level, int name)
-{
-	int v = -1;
-	socklen_t len = sizeof v;
-
-	EQ(getsockopt(fd, level, name, &v, &len), 0);
-	return v;
+	return with_port(host, weft_local_port(listener));
 }
 
 /* Dials and accepts; both ends agree on who they are, and are joined. */
@@ -91,23 +68,7 @@ version_4(void)
 ON_ALL(version_4)
 TEST(version_4_without_a_runtime) { version_4(); }
 
-static void *
-on_thread(void *arg)
-{
-	version_4();
-	return arg;
-}
-
-GTEST(version_4_on_a_thread, 1)
-{
-	pthread_t t;
-	int err = pthread_create(&t, NULL, on_thread, NULL);
-
-	EQ(err, 0);
-	weft_blocking_enter();
-	pthread_join(t, NULL);
-	weft_blocking_leave();
-}
+GTEST(version_4_on_a_thread, 1) { thread_call_blocking(version_4); }
 
 /* An empty host is tried as version 4 first, which refuses. */
 static void

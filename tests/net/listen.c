@@ -7,36 +7,6 @@
 
 #include "listener.h"
 
-static bool
-is(const char *a, const char *b)
-{
-	if (strcmp(a, b) == 0)
-		return true;
-	fprintf(stderr, "# \"%s\" and \"%s\"\n", a, b);
-	return false;
-}
-
-static const char *
-with_port(const char *host, int port)
-{
-	static char text[4][300];
-	static int turn;
-	char *t = text[turn = (turn + 1) % 4];
-
-	snprintf(t, sizeof text[0], "%s:%d", host, port);
-	return t;
-}
-
-static int
-option(int fd, int level, int name)
-{
-	int v = -1;
-	socklen_t len = sizeof v;
-
-	EQ(getsockopt(fd, level, name, &v, &len), 0);
-	return v;
-}
-
 /* Dials it by that host; what the listener says of who came. */
 static const char *
 came_from(int listener, const char *host)
@@ -175,14 +145,7 @@ addresses(void)
 		weft_close(again);
 }
 
-GTEST(which_addresses, 2)
-{
-	int before = open_fds_before();
-
-	addresses();
-	wait_alone();
-	EQ(count_fds(), before);
-}
+GTEST(which_addresses, 2) { leaves_no_fds(addresses); }
 
 TEST(which_addresses_without_a_runtime) { addresses(); }
 

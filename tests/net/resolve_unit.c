@@ -4,6 +4,7 @@
  * before the real one. It answers what the test says, when the test says so.
  */
 #define _GNU_SOURCE 1
+#include "plain_thread.h"
 #include "resolve.h"
 
 #include <netdb.h>
@@ -206,23 +207,7 @@ results(void)
 ON_ALL(results)
 TEST(results_without_a_runtime) { results(); }
 
-static void *
-on_thread(void *arg)
-{
-	results();
-	return arg;
-}
-
-GTEST(results_on_a_thread, 1)
-{
-	pthread_t t;
-	int err = pthread_create(&t, NULL, on_thread, NULL);
-
-	EQ(err, 0);
-	weft_blocking_enter();
-	pthread_join(t, NULL);
-	weft_blocking_leave();
-}
+GTEST(results_on_a_thread, 1) { thread_call_blocking(results); }
 
 GTEST(more_than_there_is_room_for, 1)
 {

@@ -36,15 +36,6 @@ clean_up(void)
 	*dir = 0;
 }
 
-static bool
-is(const char *a, const char *b)
-{
-	if (strcmp(a, b) == 0)
-		return true;
-	fprintf(stderr, "# \"%s\" and \"%s\"\n", a, b);
-	return false;
-}
-
 static int
 mode_of(const char *path)
 {
@@ -94,14 +85,7 @@ connections(void)
 	clean_up();
 }
 
-GTEST(by_path_and_name, 2)
-{
-	int before = open_fds_before();
-
-	connections();
-	wait_alone();
-	EQ(count_fds(), before);
-}
+GTEST(by_path_and_name, 2) { leaves_no_fds(connections); }
 
 TEST(by_path_and_name_without_a_runtime) { connections(); }
 

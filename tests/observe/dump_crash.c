@@ -10,6 +10,7 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 __attribute__((constructor)) static void
@@ -100,7 +101,7 @@ die_among_others(void (*die)(void))
 static void in_a_goroutine(void) { weft_go(done_too_often, &wg); }
 
 DIES(says_which, 2, " (done_too_often, spawned at " __FILE__
-    ":100): waitgroup: counter is negative")
+    ":101): waitgroup: counter is negative")
 {
 	die_among_others(in_a_goroutine);
 }
@@ -126,7 +127,7 @@ in_a_member(void)
 }
 
 DIES(says_which_member, 2, " (done_too_often, spawned at " __FILE__
-    ":125): waitgroup: ")
+    ":126): waitgroup: ")
 {
 	die_among_others(in_a_member);
 }
@@ -139,12 +140,7 @@ DIES(says_which_spawned, 2, " (weft_spawn): waitgroup: counter is negative")
 	die_among_others(in_a_copy);
 }
 
-static void *
-plainly(void *arg)
-{
-	weft_waitgroup_done(arg);
-	return NULL;
-}
+PLAIN_THREAD(plainly, weft_waitgroup_done(arg))
 
 static void
 on_a_thread(void)

@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* What is counted about descriptors. */
 #define _GNU_SOURCE 1
+#include "fd_expect.h"
 #include "fd_pairs.h"
+#include "stats_now.h"
 
 static weft_waitgroup all;
 
-static weft_io_stats
-now(void)
-{
-	weft_io_stats s;
-
-	weft_io_stats_read(&s, sizeof s);
-	return s;
-}
-
 TEST(nothing_yet)
 {
-	weft_io_stats s = now();
+	weft_io_stats s = io_now();
 
 	EQ(s.registered, 0);
 	EQ(s.polls, 0);
@@ -24,15 +17,6 @@ TEST(nothing_yet)
 	EQ(s.open, 0);
 	EQ(s.waiting, 0);
 	EQ(s.timeouts, 0);
-}
-
-static void
-read_closed(int fd)
-{
-	char c;
-
-	EQ(weft_read(fd, &c, 1), -EBADF);
-	weft_waitgroup_done(&all);
 }
 
 static void
@@ -49,9 +33,9 @@ await(int64_t n)
 {
 	double limit = t_now() + 20;
 
-	while (now().waiting != n && t_now() < limit)
+	while (io_now().waiting != n && t_now() < limit)
 		weft_yield();
-	EQ(now().waiting, n);
+	EQ(io_now().waiting, n);
 }
 
 /* Everybody who waits is counted, and nobody afterwards. */
@@ -61,14 +45,14 @@ GTEST(who_waits, 1)
 
 	wire(STREAM, end);
 	wire(STREAM, other);
-	EQ(now().waiting, 0);
+	EQ(io_now().waiting, 0);
 	weft_waitgroup_add(&all, 11);
 	for (int i = 0; i < 10; i++)
-		weft_go(read_closed, end[0]);
+		weft_go(expect_read, end[0], -EBADF, &all);
 	await(10);
 	weft_go(poll_closed, end[0]);
 	await(11);
-	OK(weft_go_readable(other[0], read_closed, other[0]) > 0);
+	OK(weft_go_readable(other[0], expect_read, other[0], -EBADF, &all) > 0);
 	await(12);
 	EQ(weft_close(end[0]), 0);
 	weft_waitgroup_wait(&all);
@@ -85,8 +69,8 @@ GTEST(open_ones, 2)
 {
 	enum { N = 20 };
 	int end[N][2];
-	int64_t before = now().open;
-	uint64_t registered = now().registered;
+	int64_t before = io_now().open;
+	uint64_t registered = io_now().registered;
 	char c;
 
 	for (int i = 0; i < N; i++) {
@@ -96,12 +80,12 @@ GTEST(open_ones, 2)
 		EQ(weft_read(end[i][0], &c, 1), -ETIMEDOUT);
 	}
 	/* they waited; the other ends need not be known */
-	OK(now().open >= before + N / 2);
-	OK(now().open <= before + 2 * N);
-	OK(now().registered - registered >= N / 2);
+	OK(io_now().open >= before + N / 2);
+	OK(io_now().open <= before + 2 * N);
+	OK(io_now().registered - registered >= N / 2);
 	for (int i = 0; i < N; i++)
 		wire_drop(end[i]);
-	EQ(now().open, before);
+	EQ(io_now().open, before);
 }
 
 static void
@@ -115,14 +99,14 @@ read_timeout(int fd, int64_t when)
 
 GTEST(timeouts, 1)
 {
-	uint64_t before = now().timeouts;
+	uint64_t before = io_now().timeouts;
 	int end[2];
 
 	wire(STREAM, end);
 	for (int i = 0; i < 10; i++)
 		read_timeout(end[0], weft_deadline(5 * WEFT_MS));
-	OK(now().timeouts > before);
-	OK(now().timeouts <= before + 10);
+	OK(io_now().timeouts > before);
+	OK(io_now().timeouts <= before + 10);
 	wire_drop(end);
 }
 
@@ -140,7 +124,7 @@ answer(int fd, int n)
 
 GTEST(polls_and_events, 1)
 {
-	weft_io_stats before = now(), after;
+	weft_io_stats before = io_now(), after;
 	int end[2], n = 20;
 	char c = 0;
 
@@ -153,7 +137,7 @@ GTEST(polls_and_events, 1)
 		EQ(weft_read(end[0], &c, 1), 1);
 	}
 	weft_waitgroup_wait(&all);
-	after = now();
+	after = io_now();
 	OK(after.polls > before.polls);
 	OK(after.events > before.events);
 	OK(after.stale <= after.events);
@@ -163,7 +147,7 @@ GTEST(polls_and_events, 1)
 /* Found closed behind our back. */
 GTEST(repaired, 1)
 {
-	uint64_t before = now().repaired;
+	uint64_t before = io_now().repaired;
 	wire_addr at = wire_loopback(AF_INET);
 	int ear = wire_listen(SOCK_STREAM, &at, 4), end[2], fd;
 	int c = socket(AF_INET, SOCK_STREAM, 0);
@@ -174,7 +158,7 @@ GTEST(repaired, 1)
 	close(end[0]);
 	fd = weft_accept(ear, NULL, NULL);
 	wire_same_number(fd, end[0]);
-	EQ(now().repaired, before + 1);
+	EQ(io_now().repaired, before + 1);
 	EQ(weft_close(fd), 0);
 	EQ(weft_close(c), 0);
 	EQ(weft_close(ear), 0);

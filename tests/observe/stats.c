@@ -10,6 +10,7 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 enum { N = 20 };
@@ -154,13 +155,11 @@ spawn_plainly(void *arg)
 GTEST(spawned_by_a_thread, 1)
 {
 	weft_stats s, before;
-	pthread_t t;
 
 	weft_stats_read(&before, sizeof before);
 	weft_waitgroup_add(&gate, 1);
 	weft_waitgroup_add(&all, N);
-	EQ(pthread_create(&t, NULL, spawn_plainly, NULL), 0);
-	pthread_join(t, NULL);
+	thread_run(spawn_plainly, NULL);
 	EQ(weft_goroutines(), N + 1);
 	weft_waitgroup_done(&gate);
 	weft_waitgroup_wait(&all);

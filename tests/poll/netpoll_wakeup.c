@@ -4,19 +4,11 @@
  * been doing. Where nobody does these tests run out of time.
  */
 #define _GNU_SOURCE 1
+#include "fd_expect.h"
 #include "fd_pairs.h"
+#include "plain_thread.h"
 
 static weft_waitgroup all;
-
-static void
-read_x(int fd)
-{
-	char c = 0;
-
-	EQ(weft_read(fd, &c, 1), 1);
-	EQ(c, 'x');
-	weft_waitgroup_done(&all);
-}
 
 /* A thread that is none of weft's, so that nobody is woken by it but by what
  * it writes. */
@@ -45,7 +37,7 @@ read_later(int ms)
 	l = (struct later){ end[1], ms };
 	EQ(pthread_create(&t, NULL, write_later, &l), 0);
 	weft_waitgroup_add(&all, 1);
-	read_x(end[0]);
+	expect_byte(end[0], 'x', &all);
 	pthread_join(t, NULL);
 	wire_drop(end);
 }
@@ -131,7 +123,7 @@ GTEST(no_ado_beside_one_who_computes, 1)
 	weft_waitgroup_add(&all, 9);
 	for (int i = 0; i < 8; i++)
 		weft_go(block);
-	weft_go(read_x, end[0]);
+	weft_go(expect_byte, end[0], 'x', &all);
 	while (wire_waiting() < 1 || weft_goroutines() > 2)
 		weft_sleep(WEFT_MS);
 	EQ(pthread_create(&t, NULL, send_later, c), 0);
