@@ -8,6 +8,7 @@
 
 #include <weft/extra.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 GTEST(zero_value_has_no_limit, 1)
@@ -124,10 +125,8 @@ TEST(without_runtime)
 {
 	weft_limiter l = { .rate = 1000, .burst = 10 };
 	int64_t before = weft_now();
-	pthread_t t;
 
-	EQ(pthread_create(&t, NULL, wait_plainly, &l), 0);
-	pthread_join(t, NULL);
+	thread_run(wait_plainly, &l);
 	OK(weft_now() - before >= 10 * WEFT_MS);
 	OK(!weft_limiter_wait_until(&l, 1000, weft_deadline(WEFT_MS)));
 }

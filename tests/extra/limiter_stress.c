@@ -7,6 +7,7 @@
 
 #include <weft/extra.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 enum { GOROUTINES = 16, THREADS = 2, RATE = 50000, BURST = 100 };
@@ -61,12 +62,7 @@ hammer(unsigned seed)
 	weft_waitgroup_done(&load.wg);
 }
 
-static void *
-hammer_plainly(void *arg)
-{
-	hammer((unsigned)(uintptr_t)arg);
-	return NULL;
-}
+PLAIN_THREAD(hammer_plainly, hammer((unsigned)(uintptr_t)arg))
 
 static void
 run(void)
@@ -91,8 +87,7 @@ run(void)
 	}
 	__atomic_store_n(&load.stop, true, __ATOMIC_RELAXED);
 	weft_waitgroup_wait(&load.wg);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(t[i], NULL);
+	threads_join(t, THREADS);
 	OK(load.used > BURST);
 	OK(load.gave_up > 0);
 }

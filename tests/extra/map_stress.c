@@ -9,6 +9,7 @@
 
 #include <weft/extra.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 enum { GOROUTINES = 12, THREADS = 2, KEYS = 300, STABLE = 50 };
@@ -117,12 +118,7 @@ hammer(unsigned seed)
 	weft_waitgroup_done(&load.wg);
 }
 
-static void *
-hammer_plainly(void *arg)
-{
-	hammer((unsigned)(uintptr_t)arg);
-	return NULL;
-}
+PLAIN_THREAD(hammer_plainly, hammer((unsigned)(uintptr_t)arg))
 
 static void
 drain(void)
@@ -153,8 +149,7 @@ run(void)
 		weft_sleep(5 * WEFT_MS);
 	__atomic_store_n(&load.stop, true, __ATOMIC_RELAXED);
 	weft_waitgroup_wait(&load.wg);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(t[i], NULL);
+	threads_join(t, THREADS);
 	drain();
 	OK(load.added > 0);
 	EQ(load.added, load.removed);

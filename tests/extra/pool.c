@@ -5,6 +5,7 @@
 
 #include <weft/extra.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 static int made, destroyed;	/* atomic */
@@ -153,10 +154,8 @@ put_on_thread(void *arg)
 GTEST(from_a_thread, 2)
 {
 	weft_pool p = {0};
-	pthread_t t;
 
-	EQ(pthread_create(&t, NULL, put_on_thread, &p), 0);
-	pthread_join(t, NULL);
+	thread_run(put_on_thread, &p);
 	for (int i = 0; i < 10; i++)
 		OK(weft_pool_get(&p));
 	OK(!weft_pool_get(&p));

@@ -8,6 +8,7 @@
 
 #include <weft/extra.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 enum { GOROUTINES = 16, THREADS = 2, HELD = 90 };
@@ -87,12 +88,7 @@ use(unsigned seed)
 	weft_waitgroup_done(&load.wg);
 }
 
-static void *
-use_plainly(void *arg)
-{
-	use((unsigned)(uintptr_t)arg);
-	return NULL;
-}
+PLAIN_THREAD(use_plainly, use((unsigned)(uintptr_t)arg))
 
 static void
 run(int64_t idle, bool resize)
@@ -113,8 +109,7 @@ run(int64_t idle, bool resize)
 	}
 	__atomic_store_n(&load.stop, true, __ATOMIC_RELAXED);
 	weft_waitgroup_wait(&load.wg);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(t[i], NULL);
+	threads_join(t, THREADS);
 	weft_pool_free(&load.p);
 	EQ(made, destroyed);
 	EQ(uses, load.gets);

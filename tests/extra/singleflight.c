@@ -5,6 +5,8 @@
 
 #include <weft/extra.h>
 
+#include "plain_thread.h"
+#include "stats_now.h"
 #include "t.h"
 
 /* A function that runs until it is let go. */
@@ -62,12 +64,7 @@ call_context(struct work *w, weft_context *ctx)
 	note(w, done, r);
 }
 
-static void *
-call_plainly(void *w)
-{
-	call(w);
-	return NULL;
-}
+PLAIN_THREAD(call_plainly, call(arg))
 
 /* Has a goroutine call it, which is in its function now. */
 static void
@@ -117,15 +114,6 @@ retain(void *result)
 	__atomic_add_fetch(&refs, 1, __ATOMIC_RELAXED);
 }
 
-static uint64_t
-parks(void)
-{
-	weft_stats s;
-
-	weft_stats_read(&s, sizeof s);
-	return s.parks;
-}
-
 /*
  * On one P, where so many parks mean that all wait. (Or all but a few, if a
  * goroutine lost its P with a mutex: these run it again.) Each result beyond
@@ -142,10 +130,10 @@ GTEST(one_execution, 1)
 	weft_go(call_until, &w, weft_deadline(WEFT_MS));
 	while (!__atomic_load_n(&w.got[2], __ATOMIC_SEQ_CST))
 		weft_yield();
-	before = parks();
+	before = stats_now().parks;
 	for (int i = 0; i < WAITERS; i++)
 		weft_go(call, &w);
-	while (parks() < before + WAITERS)
+	while (stats_now().parks < before + WAITERS)
 		weft_yield();
 	weft_event_set(&w.go);
 	weft_waitgroup_wait(&w.wg);
@@ -160,12 +148,10 @@ TEST(without_runtime)
 	pthread_t t[4];
 
 	weft_waitgroup_add(&w.wg, 4);
-	for (int i = 0; i < 4; i++)
-		EQ(pthread_create(&t[i], NULL, call_plainly, &w), 0);
+	threads_start(t, 4, call_plainly, &w);
 	weft_event_wait(&w.began);
 	weft_event_set(&w.go);
-	for (int i = 0; i < 4; i++)
-		pthread_join(t[i], NULL);
+	threads_join(t, 4);
 	EQ(w.got[1], 4);
 	EQ(w.calls, w.ended);
 }

@@ -14,6 +14,7 @@
 
 #include <weft.h>
 
+#include "stats_now.h"
 #include "t.h"
 
 enum { CAPS = 200, FEW_YIELDS = 30 };
@@ -273,23 +274,14 @@ GTEST(in_order_on_4, 4)
 }
 
 /* Has gone to wait, at the latest, when the count of parks has grown. */
-static uint64_t
-parks(void)
-{
-	weft_stats s;
-
-	weft_stats_read(&s, sizeof s);
-	return s.parks;
-}
-
 static void
 start_and_wait(void (*fn)(struct party *), struct party *p)
 {
-	uint64_t before = parks();
+	uint64_t before = stats_now().parks;
 
 	OK(weft_try_go(fn, p) > 0);
 	until_up(&p->started);
-	while (parks() == before)
+	while (stats_now().parks == before)
 		weft_yield();
 }
 

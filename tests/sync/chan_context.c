@@ -10,6 +10,7 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 /* ---- a context that is cancelled already ---- */
@@ -101,12 +102,7 @@ wait_with(struct wait *w)
 	__atomic_store_n(&w->ended, true, __ATOMIC_RELEASE);
 }
 
-static void *
-wait_on_a_thread(void *w)
-{
-	wait_with(w);
-	return NULL;
-}
+PLAIN_THREAD(wait_on_a_thread, wait_with(arg))
 
 static void
 until_up(bool *flag)

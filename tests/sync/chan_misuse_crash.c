@@ -9,6 +9,7 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 static weft_chan *c;
@@ -32,20 +33,12 @@ start(void (*fn)(void))
 		weft_yield();
 }
 
-static void *
-on_thread(void *fn)
-{
-	(*(void (**)(void))fn)();
-	return NULL;
-}
+PLAIN_THREAD(on_thread, (*(void (**)(void))arg)())
 
 static void
 plainly(void (*fn)(void))
 {
-	pthread_t t;
-
-	EQ(pthread_create(&t, NULL, on_thread, &fn), 0);
-	pthread_join(t, NULL);
+	thread_run(on_thread, &fn);
 }
 
 static void send_it(void) { weft_chan_send(c, &v); }

@@ -13,27 +13,13 @@
 
 #include "t.h"
 
-/* Present in an AddressSanitizer build that looks for leaks. */
-extern int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
-
-static void
-check_leaks(void)
-{
-	if (__lsan_do_recoverable_leak_check)
-		EQ(__lsan_do_recoverable_leak_check(), 0);
-}
-
 /* Sanitizers and valgrind keep what is freed for a while. */
 static void
 check_growth(int64_t before, int64_t allowed)
 {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 	int64_t now = t_resident();
 
-	OK(now < before + allowed || t_valgrind());
-#else
-	(void)before, (void)allowed;
-#endif
+	OK(T_SANITIZED || now < before + allowed || t_valgrind());
 }
 
 /* As it is when it is new. */
@@ -98,7 +84,7 @@ TEST(nothing_is_left)
 				weft_chan_close(c);
 			weft_chan_release(c);
 		}
-	check_leaks();
+	EQ(t_leaks(), 0);
 }
 
 static void

@@ -10,6 +10,7 @@
 
 #include <weft.h>
 
+#include "stats_now.h"
 #include "t.h"
 
 /* What can be: W waits, G goes on, C is told that it is closed, X dies. */
@@ -40,19 +41,10 @@ enum { STATES = sizeof states / sizeof *states };
 static void put_one(weft_chan *c) { weft_send(c, 1); }
 static void get_one(weft_chan *c) { weft_recv(c, int); }
 
-static uint64_t
-parks(void)
-{
-	weft_stats s;
-
-	weft_stats_read(&s, sizeof s);
-	return s.parks;
-}
-
 static weft_chan *
 make_state(const struct state *s)
 {
-	uint64_t before = parks();
+	uint64_t before = stats_now().parks;
 	weft_chan *c;
 
 	if (s->cap < 0)
@@ -67,7 +59,7 @@ make_state(const struct state *s)
 	if (s->sender)
 		OK(weft_try_go(put_one, c) > 0);
 	/* Nobody else is awake: so it is that one who waits now. */
-	while ((s->receiver || s->sender) && parks() == before)
+	while ((s->receiver || s->sender) && stats_now().parks == before)
 		weft_yield();
 	return c;
 }
@@ -216,7 +208,7 @@ field(const struct state *s, enum form form, bool recv)
 	if (want == 'X')
 		return;
 	a->c = make_state(s);
-	before = parks();
+	before = stats_now().parks;
 	a->form = form;
 	a->recv = recv;
 	OK(weft_try_go(attempt, a) > 0);
@@ -224,7 +216,7 @@ field(const struct state *s, enum form form, bool recv)
 	do
 		weft_yield();
 	while (!__atomic_load_n(&a->ended, __ATOMIC_ACQUIRE) &&
-	    (want != 'W' || form >= WAITING || parks() == before));
+	    (want != 'W' || form >= WAITING || stats_now().parks == before));
 	if (__atomic_load_n(&a->ended, __ATOMIC_ACQUIRE)) {
 		got = a->result;
 		if (form < WAITING && got == 'W')

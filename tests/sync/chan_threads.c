@@ -9,6 +9,7 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 enum { MOST = 16 };
@@ -36,12 +37,7 @@ act(struct actor *a)
 	weft_waitgroup_done(a->ended);
 }
 
-static void *
-act_plainly(void *arg)
-{
-	act(arg);
-	return NULL;
-}
+PLAIN_THREAD(act_plainly, act(arg))
 
 static void
 actor_start(struct actor *a)

@@ -11,6 +11,7 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 static const int64_t past[] = { INT64_MIN, -1, 1 };
@@ -117,22 +118,7 @@ limits(void)
 GTEST(never_early_on_1, 1) { limits(); }
 GTEST(never_early_on_4, 4) { limits(); }
 
-static void *
-limits_plainly(void *arg)
-{
-	(void)arg;
-	limits();
-	return NULL;
-}
-
-GTEST(never_early_on_a_thread, 1)
-{
-	pthread_t t;
-
-	EQ(pthread_create(&t, NULL, limits_plainly, NULL), 0);
-	while (pthread_tryjoin_np(t, NULL) != 0)
-		weft_yield();
-}
+GTEST(never_early_on_a_thread, 1) { thread_call_yielding(limits); }
 
 TEST(never_early_without_a_runtime)
 {

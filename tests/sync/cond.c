@@ -6,6 +6,7 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 enum { WAITERS = 20, THREADS = 4 };
@@ -44,12 +45,7 @@ wait_once(struct gate *g, int i)
 	weft_waitgroup_done(&g->wg);
 }
 
-static void *
-wait_plainly(void *arg)
-{
-	wait_once(arg, 0);
-	return NULL;
-}
+PLAIN_THREAD(wait_plainly, wait_once(arg, 0))
 
 static void
 signal_wakes_one(void)
@@ -61,8 +57,7 @@ signal_wakes_one(void)
 	weft_waitgroup_add(&g.wg, WAITERS);
 	for (int i = 0; i < WAITERS - THREADS; i++)
 		OK(weft_try_go(wait_once, &g, 0) > 0);
-	for (int i = 0; i < THREADS; i++)
-		EQ(pthread_create(&t[i], NULL, wait_plainly, &g), 0);
+	threads_start(t, THREADS, wait_plainly, &g);
 	weft_mutex_lock(&g.m);
 	await(&g, &g.waiting, WAITERS);
 	for (int n = 0; n < WAITERS; n++) {
@@ -78,8 +73,7 @@ signal_wakes_one(void)
 	weft_cond_signal(&g.c);
 	weft_mutex_unlock(&g.m);
 	weft_waitgroup_wait(&g.wg);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(t[i], NULL);
+	threads_join(t, THREADS);
 }
 ON_ALL(signal_wakes_one)
 
@@ -161,12 +155,7 @@ rounds(struct gate *g, int n)
 	weft_waitgroup_done(&g->wg);
 }
 
-static void *
-rounds_plainly(void *arg)
-{
-	rounds(arg, 50);
-	return NULL;
-}
+PLAIN_THREAD(rounds_plainly, rounds(arg, 50))
 
 static void
 broadcast_wakes_all(void)
@@ -177,8 +166,7 @@ broadcast_wakes_all(void)
 	weft_waitgroup_add(&g.wg, WAITERS);
 	for (int i = 0; i < WAITERS - THREADS; i++)
 		OK(weft_try_go(rounds, &g, 50) > 0);
-	for (int i = 0; i < THREADS; i++)
-		EQ(pthread_create(&t[i], NULL, rounds_plainly, &g), 0);
+	threads_start(t, THREADS, rounds_plainly, &g);
 	weft_mutex_lock(&g.m);
 	for (int i = 0; i < 50; i++) {
 		await(&g, &g.waiting, WAITERS);
@@ -202,8 +190,7 @@ broadcast_wakes_all(void)
 	}
 	weft_mutex_unlock(&g.m);
 	weft_waitgroup_wait(&g.wg);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(t[i], NULL);
+	threads_join(t, THREADS);
 }
 ON_ALL(broadcast_wakes_all)
 
@@ -309,19 +296,9 @@ consume(struct queue *q)
 	weft_waitgroup_done(&q->wg);
 }
 
-static void *
-produce_plainly(void *arg)
-{
-	produce(arg);
-	return NULL;
-}
+PLAIN_THREAD(produce_plainly, produce(arg))
 
-static void *
-consume_plainly(void *arg)
-{
-	consume(arg);
-	return NULL;
-}
+PLAIN_THREAD(consume_plainly, consume(arg))
 
 static void
 bounded_queue(void)
@@ -368,21 +345,10 @@ until_returns_with_the_mutex(void)
 }
 ON_ALL(until_returns_with_the_mutex)
 
-static void *
-until_plainly(void *arg)
-{
-	(void)arg;
-	until_returns_with_the_mutex();
-	return NULL;
-}
-
 TEST(until_without_a_runtime)
 {
-	pthread_t t;
-
 	until_returns_with_the_mutex();
-	EQ(pthread_create(&t, NULL, until_plainly, NULL), 0);
-	pthread_join(t, NULL);
+	thread_call(until_returns_with_the_mutex);
 }
 
 static void
@@ -443,21 +409,10 @@ context_returns_with_the_mutex(void)
 }
 ON_ALL(context_returns_with_the_mutex)
 
-static void *
-context_plainly(void *arg)
-{
-	(void)arg;
-	context_returns_with_the_mutex();
-	return NULL;
-}
-
 TEST(context_without_a_runtime)
 {
-	pthread_t t;
-
 	context_returns_with_the_mutex();
-	EQ(pthread_create(&t, NULL, context_plainly, NULL), 0);
-	pthread_join(t, NULL);
+	thread_call(context_returns_with_the_mutex);
 }
 
 /* A limit that is over lets others have the mutex all the same. */

@@ -8,13 +8,6 @@
 
 #include "t.h"
 
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/lsan_interface.h>
-#define LEAKS() __lsan_do_recoverable_leak_check()
-#else
-#define LEAKS() 0
-#endif
-
 static bool
 is_done(weft_context *ctx)
 {
@@ -74,7 +67,7 @@ GTEST(first_cancel_counts, 1)
 	weft_context_cancel(ctx, 0);
 	is_over(ctx, -ECANCELED, -EIO);
 	weft_context_release(ctx);
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 GTEST(no_cause_is_the_error, 1)
@@ -122,7 +115,7 @@ GTEST(goes_down_and_not_up, 1)
 	weft_context_release(left);
 	weft_context_release(right);
 	weft_context_release(leaf);
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 GTEST(child_of_a_cancelled_one, 1)
@@ -156,7 +149,7 @@ GTEST(released_in_the_middle, 1)
 	weft_context_release(top);
 	OK(weft_context_value(leaf, &top) == &mid);
 	weft_context_release(leaf);
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 GTEST(as_many_owners_as_you_like, 1)
@@ -170,7 +163,7 @@ GTEST(as_many_owners_as_you_like, 1)
 	is_live(ctx);
 	weft_context_cancel(ctx, 0);
 	weft_context_release(ctx);
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 static void
@@ -194,7 +187,7 @@ wide(void)
 GTEST(a_hundred_thousand_children, 1)
 {
 	on_goroutine(wide);
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 /* Released from the top: all of them go with the last one. */
@@ -218,7 +211,7 @@ deep(void)
 GTEST(a_hundred_thousand_generations, 1)
 {
 	on_goroutine(deep);
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 /* A random tree, in which some are cancelled first and others after. */
@@ -260,7 +253,7 @@ GTEST(a_random_tree, 1)
 	}
 	for (int i = 0; i < NODES; i++)
 		weft_context_release(c[i * 7 % NODES]);	/* 7: no divisor */
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 /* ---- it leaves nothing behind ---- */
@@ -285,15 +278,12 @@ GTEST(a_million_released, 1)
 	make_and_release(top, t_scale(1000));
 	before = t_resident();
 	make_and_release(top, t_scale(1000000));
-#ifndef __SANITIZE_ADDRESS__
-	OK(t_resident() - before < 4 << 20 || t_valgrind());
-#else
-	(void)before;			/* what was freed is kept for a while */
-#endif
+	/* AddressSanitizer keeps what was freed for a while. */
+	OK(T_ASAN || t_resident() - before < 4 << 20 || t_valgrind());
 	is_live(top);
 	EQ(weft_goroutines(), 1);
 	weft_context_release(top);
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 GTEST(a_million_cancelled, 1)
@@ -308,13 +298,9 @@ GTEST(a_million_cancelled, 1)
 		weft_context_cancel(c, 0);
 		weft_context_release(c);
 	}
-#ifndef __SANITIZE_ADDRESS__
-	OK(t_resident() - before < 4 << 20 || t_valgrind());
-#else
-	(void)before;
-#endif
+	OK(T_ASAN || t_resident() - before < 4 << 20 || t_valgrind());
 	weft_context_release(top);
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 /* ---- waiting for it ---- */
@@ -360,7 +346,7 @@ GTEST(wakes_all_below, 2)
 	pthread_join(t, NULL);
 	weft_context_release(below);
 	weft_context_release(top);
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 GTEST(one_case_of_several, 2)
@@ -453,7 +439,7 @@ GTEST(nearest_value, 1)
 	weft_context_release(d);
 	OK(weft_context_value(e, &red) == &vd);
 	weft_context_release(e);
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 /* A value's context can be cancelled like any other, and by itself. */

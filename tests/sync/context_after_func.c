@@ -9,14 +9,8 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
-
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/lsan_interface.h>
-#define LEAKS() __lsan_do_recoverable_leak_check()
-#else
-#define LEAKS() 0
-#endif
 
 struct call {
 	weft_event called;
@@ -45,7 +39,7 @@ until_alone(void)
 {
 	while (weft_goroutines() > 1)
 		weft_yield();
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 GTEST(called_when_cancelled, 2)
@@ -256,12 +250,7 @@ GTEST(register_against_cancel_on_4, 4) { register_race(); }
 
 /* ---- plain threads, and without a runtime ---- */
 
-static void *
-cancel_on_a_thread(void *ctx)
-{
-	weft_context_cancel(ctx, 0);
-	return NULL;
-}
+PLAIN_THREAD(cancel_on_a_thread, weft_context_cancel(arg, 0))
 
 GTEST(cancelled_on_a_thread, 2)
 {
@@ -348,7 +337,7 @@ TEST(without_cancel)
 	EQ(weft_context_cause(child), 6);
 	weft_context_release(free);
 	weft_context_release(child);
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 TEST(without_cancel_of_cancelled)
@@ -363,7 +352,7 @@ TEST(without_cancel_of_cancelled)
 	weft_context_release(top);
 	weft_context_release(free);
 	weft_context_release(none);
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 /* ---- causes of deadlines ---- */

@@ -7,13 +7,6 @@
 
 #include "t.h"
 
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/lsan_interface.h>
-#define LEAKS() __lsan_do_recoverable_leak_check()
-#else
-#define LEAKS() 0
-#endif
-
 enum { HOUR = 3600 };
 
 static bool
@@ -46,7 +39,7 @@ GTEST(fires_and_not_early, 2)
 	weft_context_release(ctx);
 	while (weft_goroutines() > 1)
 		weft_yield();
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 GTEST(in_the_past, 1)
@@ -131,7 +124,7 @@ GTEST(the_childs_is_earlier, 2)
 	weft_context_release(child);
 	while (weft_goroutines() > 1)
 		weft_yield();
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 /* What is cancelled or released in time does not fire. */
@@ -162,7 +155,7 @@ GTEST(not_after_a_cancel, 2)
 	weft_context_release(last);
 	while (weft_goroutines() > 1)
 		weft_yield();
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 /* Many at once, and released at about the time they fire. */
@@ -205,7 +198,7 @@ GTEST(released_as_it_fires, 4)
 	weft_waitgroup_wait(&wg);
 	while (weft_goroutines() > 1)
 		weft_yield();
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 /* From a plain thread, which waits too. */

@@ -13,13 +13,6 @@
 #include "spawn.h"
 #include "t.h"
 
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/lsan_interface.h>
-#define LEAKS() __lsan_do_recoverable_leak_check()
-#else
-#define LEAKS() 0
-#endif
-
 #ifdef WEFT_DEBUG
 
 static void nothing(void *arg) { (void)arg; }
@@ -91,7 +84,7 @@ GTEST(it_comes_later, 1)
 	weft_context_release(ctx);
 	while (weft_goroutines() > 1)
 		weft_yield();
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 GTEST(it_is_cancelled_before, 1)
@@ -122,7 +115,7 @@ GTEST(it_is_released_before, 1)
 	weft_chan_release(done);
 	while (weft_goroutines() > 1)
 		weft_yield();
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 static void count(void *n) { ++*(int *)n; }
@@ -154,7 +147,7 @@ function_comes_later(bool stop_early)
 	while (weft_goroutines() > 1)
 		weft_yield();
 	EQ(n, 1);
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 GTEST(a_function_comes_later, 1) { function_comes_later(false); }

@@ -10,8 +10,7 @@
 
 #include "t.h"
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
+#if defined(__GLIBC__) && !T_SANITIZED
 
 void *__libc_malloc(size_t n);
 void *__libc_calloc(size_t n, size_t size);

@@ -12,13 +12,6 @@
 
 #include "t.h"
 
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/lsan_interface.h>
-#define LEAKS() __lsan_do_recoverable_leak_check()
-#else
-#define LEAKS() 0
-#endif
-
 enum { SLOTS = 64, WORKERS = 6, THREADS = 2 };
 
 /* Who takes a context out of its slot has the count that was there. */
@@ -190,7 +183,7 @@ storm(void)
 	clear();
 	while (weft_goroutines() > 1)
 		weft_yield();
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 GTEST(storm_on_1, 1) { storm(); }
@@ -237,7 +230,7 @@ GTEST(released_while_cancelled, 4)
 		weft_group_wait(&g);
 		weft_context_release(top);
 	}
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 /* The other processor is idle, and sees to the timers. */
@@ -259,7 +252,7 @@ GTEST(released_while_expiring, 2)
 	}
 	while (weft_goroutines() > 1)
 		weft_yield();
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 /* ---- two cancels at once ---- */
@@ -309,7 +302,7 @@ GTEST(two_cancels, 4)
 		for (int i = 0; i < FAMILY; i++)
 			weft_context_release(c[i]);
 	}
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 /* ---- waits with a context ---- */
@@ -399,7 +392,7 @@ GTEST(waits_with_contexts, 4)
 	OK(!weft_sem_try_acquire(&sem, 1));
 	while (weft_goroutines() > 1)
 		weft_yield();
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 /* ---- groups ---- */
@@ -436,5 +429,5 @@ GTEST(trees_of_groups, 4)
 	}
 	while (weft_goroutines() > 1)
 		weft_yield();
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }

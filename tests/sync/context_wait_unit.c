@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "context.h"
+#include "plain_thread.h"
 #include "sched.h"
 #include "t.h"
 
@@ -160,12 +161,7 @@ enum { MANY = 300 };
 static struct seat seats[MANY + 2];
 static weft_context *common;
 
-static void *
-sit_plainly(void *q)
-{
-	sit_and_count(q, common);
-	return NULL;
-}
+PLAIN_THREAD(sit_plainly, sit_and_count(arg, common))
 
 GTEST(all_who_watch, 4)
 {
@@ -181,8 +177,7 @@ GTEST(all_who_watch, 4)
 			weft_yield();
 	weft_context_cancel(common, 0);
 	others_end();
-	for (int i = 0; i < 2; i++)
-		pthread_join(t[i], NULL);
+	threads_join(t, 2);
 	EQ(a_load_relaxed(&cancelled), MANY + 2);
 	weft_context_release(common);
 }

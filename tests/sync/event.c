@@ -6,6 +6,7 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 enum { GOROUTINES = 20, THREADS = 4 };
@@ -61,8 +62,7 @@ all_hear(void)
 		weft_waitgroup_add(&n.ended, GOROUTINES + 4 * THREADS);
 		for (int i = 0; i < GOROUTINES; i++)
 			OK(weft_try_go(hear, &n, i) > 0);
-		for (int i = 0; i < THREADS; i++)
-			EQ(pthread_create(&t[i], NULL, hear_plainly, &n), 0);
+		threads_start(t, THREADS, hear_plainly, &n);
 		if (r % 2)
 			for (int i = 0; i < 10; i++)
 				weft_yield();
@@ -71,8 +71,7 @@ all_hear(void)
 		weft_event_set(&n.e);
 		OK(weft_event_is_set(&n.e));
 		weft_waitgroup_wait(&n.ended);
-		for (int i = 0; i < THREADS; i++)
-			pthread_join(t[i], NULL);
+		threads_join(t, THREADS);
 		weft_context_release(n.ctx);
 	}
 }
@@ -85,13 +84,11 @@ TEST(without_a_runtime)
 
 	weft_waitgroup_add(&n.started, 4 * THREADS);
 	weft_waitgroup_add(&n.ended, 4 * THREADS);
-	for (int i = 0; i < THREADS; i++)
-		EQ(pthread_create(&t[i], NULL, hear_plainly, &n), 0);
+	threads_start(t, THREADS, hear_plainly, &n);
 	OK(!weft_event_wait_until(&n.e, weft_deadline(WEFT_MS)));
 	n.value = 1;
 	weft_event_set(&n.e);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(t[i], NULL);
+	threads_join(t, THREADS);
 }
 
 GTEST(known_means_no_waiting, 1)
@@ -244,12 +241,7 @@ follow(struct lamp *l)
 	weft_waitgroup_done(&l->wg);
 }
 
-static void *
-follow_plainly(void *arg)
-{
-	follow(arg);
-	return NULL;
-}
+PLAIN_THREAD(follow_plainly, follow(arg))
 
 static void
 lead(struct lamp *l)

@@ -6,14 +6,9 @@
 
 #include <weft.h>
 
+#include "late_work.h"
+#include "plain_thread.h"
 #include "t.h"
-
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/lsan_interface.h>
-#define LEAKS() __lsan_do_recoverable_leak_check()
-#else
-#define LEAKS() 0
-#endif
 
 static long ran;
 
@@ -162,7 +157,7 @@ GTEST(an_error_cancels_the_others, 2)
 	EQ(weft_group_wait(&g), -EDOM);
 	EQ(weft_context_error(parent), 0);
 	weft_context_release(parent);
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 GTEST(a_context_after_the_error, 2)
@@ -175,7 +170,7 @@ GTEST(a_context_after_the_error, 2)
 	EQ(weft_context_error(weft_group_context(&g)), -ECANCELED);
 	EQ(weft_context_cause(weft_group_context(&g)), -EDOM);
 	EQ(weft_group_wait(&g), -EDOM);
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 GTEST(the_end_cancels_it, 2)
@@ -196,7 +191,7 @@ GTEST(the_end_cancels_it, 2)
 	weft_context_release(ctx);
 	weft_context_release(child);
 	EQ(weft_group_wait(&g), 0);
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 GTEST(the_parent_cancels_it, 2)
@@ -234,7 +229,7 @@ GTEST(context_and_error_race, 4)
 		weft_group_go(&g, run, num(-ERANGE));
 		EQ(weft_group_wait(&g), -ERANGE);
 	}
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 /* ---- limits ---- */
@@ -367,7 +362,7 @@ GTEST(leaving_a_scope_waits, 2)
 
 		weft_group_context(&g);		/* unused, and freed */
 	}
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 /* ---- how members end ---- */
@@ -391,21 +386,10 @@ GTEST(exit_is_an_end_without_error, 1)
 	EQ(weft_group_wait(&g), 4);
 }
 
-static void
-late(void *arg)
-{
-	for (int i = 0; i < 10; i++)
-		weft_yield();
-	__atomic_add_fetch((int *)arg, 1, __ATOMIC_RELAXED);
-}
-
-static weft_gls key = { late };
-
 static int
 leaves_things(void *arg)
 {
-	EQ(weft_defer(late, arg), 0);
-	EQ(weft_gls_set(&key, arg), 0);
+	leave_late_work(arg);
 	if (weft_self_id() % 2)
 		weft_goexit();
 	return 0;
@@ -423,7 +407,7 @@ GTEST(deferred_calls_belong_to_it, 4)
 		EQ(weft_group_wait(&g), 0);
 		EQ(count, 20);
 	}
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 /* ---- functions of any type ---- */
@@ -559,12 +543,10 @@ GTEST(from_plain_threads, 2)
 {
 	pthread_t t[3];
 
-	for (int i = 0; i < 3; i++)
-		pthread_create(&t[i], NULL, plainly, NULL);
+	threads_start(t, 3, plainly, NULL);
 	while (__atomic_load_n(&ran, __ATOMIC_RELAXED) < 3 * 201)
 		weft_yield();
-	for (int i = 0; i < 3; i++)
-		pthread_join(t[i], NULL);
+	threads_join(t, 3);
 	EQ(ran, 3 * 201);
 }
 

@@ -5,6 +5,8 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
+#include "stats_now.h"
 #include "t.h"
 
 enum { THREADS = 4, GOROUTINES = 10 };
@@ -37,12 +39,7 @@ hammer(struct work *w)
 	weft_waitgroup_done(&w->wg);
 }
 
-static void *
-hammer_plainly(void *arg)
-{
-	hammer(arg);
-	return NULL;
-}
+PLAIN_THREAD(hammer_plainly, hammer(arg))
 
 static void
 one_at_a_time(void)
@@ -53,13 +50,11 @@ one_at_a_time(void)
 	weft_waitgroup_add(&w.wg, GOROUTINES + THREADS);
 	for (int i = 0; i < GOROUTINES; i++)
 		OK(weft_try_go(hammer, &w) > 0);
-	for (int i = 0; i < THREADS; i++)
-		EQ(pthread_create(&t[i], NULL, hammer_plainly, &w), 0);
+	threads_start(t, THREADS, hammer_plainly, &w);
 	weft_waitgroup_wait(&w.wg);
 	EQ(w.sum, (GOROUTINES + THREADS) * w.each);
 	OK(weft_mutex_try_lock(&w.m));
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(t[i], NULL);
+	threads_join(t, THREADS);
 }
 ON_ALL(one_at_a_time)
 
@@ -69,10 +64,8 @@ TEST(without_a_runtime)
 	pthread_t t[THREADS];
 
 	weft_waitgroup_add(&w.wg, THREADS);
-	for (int i = 0; i < THREADS; i++)
-		EQ(pthread_create(&t[i], NULL, hammer_plainly, &w), 0);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(t[i], NULL);
+	threads_start(t, THREADS, hammer_plainly, &w);
+	threads_join(t, THREADS);
 	EQ(w.sum, THREADS * w.each);
 }
 
@@ -144,19 +137,10 @@ await_parks(uint64_t before, int n)
 	} while (s.parks < before + (uint64_t)n);
 }
 
-static uint64_t
-parks(void)
-{
-	weft_stats s;
-
-	weft_stats_read(&s, sizeof s);
-	return s.parks;
-}
-
 GTEST(first_come_first_served, 1)
 {
 	struct line l = {0};
-	uint64_t before = parks();
+	uint64_t before = stats_now().parks;
 
 	weft_mutex_lock(&l.m);
 	weft_waitgroup_add(&l.wg, 64);
@@ -189,7 +173,7 @@ let_starve(void)
 GTEST(hand_over, 1)
 {
 	struct line l = {0};
-	uint64_t before = parks();
+	uint64_t before = stats_now().parks;
 
 	weft_mutex_lock(&l.m);
 	weft_waitgroup_add(&l.wg, 1);
@@ -223,7 +207,7 @@ GTEST(nobody_overtakes_the_starving, 1)
 {
 	weft_chan *go = weft_chan_make(sizeof(int), 0);
 	struct line l = {0};
-	uint64_t before = parks();
+	uint64_t before = stats_now().parks;
 
 	weft_mutex_lock(&l.m);
 	weft_waitgroup_add(&l.wg, 8);
@@ -314,12 +298,7 @@ drop_ref(struct shared *s)
 	weft_waitgroup_done(wg);
 }
 
-static void *
-drop_plainly(void *arg)
-{
-	drop_ref(arg);
-	return NULL;
-}
+PLAIN_THREAD(drop_plainly, drop_ref(arg))
 
 /*
  * The last one frees it, while those before it may not have returned from

@@ -4,6 +4,7 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 static weft_mutex m;
@@ -12,15 +13,6 @@ static weft_cond c;
 static weft_once o;
 static weft_sem s;
 static weft_event e;
-
-static void
-on_a_thread(void *(*fn)(void *))
-{
-	pthread_t t;
-
-	EQ(pthread_create(&t, NULL, fn, NULL), 0);
-	pthread_join(t, NULL);
-}
 
 /* Makes it a lock that is kept in the way of those read often. */
 static void
@@ -42,12 +34,7 @@ for_ever(void)
 
 /* ---- mutex ---- */
 
-static void *
-unlock_plainly(void *arg)
-{
-	weft_mutex_unlock(&m);
-	return arg;
-}
+PLAIN_THREAD(unlock_plainly, weft_mutex_unlock(&m))
 
 DIES(unlock, 1, "mutex: unlock of an unlocked mutex")
 {
@@ -70,7 +57,7 @@ DIES(unlock_after_try, 1, "mutex: unlock of an unlocked mutex")
 
 DIES(unlock_on_thread, 0, "mutex: unlock of an unlocked mutex")
 {
-	on_a_thread(unlock_plainly);
+	thread_run(unlock_plainly, NULL);
 }
 
 DIES(lock_twice, 1, "[waiting: mutex lock]")
@@ -165,22 +152,17 @@ DIES(runlock_while_written_often, 2,
 	weft_rwmutex_runlock(&rw);
 }
 
-static void *
-runlock_plainly(void *arg)
-{
-	weft_rwmutex_runlock(&rw);
-	return arg;
-}
+PLAIN_THREAD(runlock_plainly, weft_rwmutex_runlock(&rw))
 
 DIES(runlock_on_thread, 0, "rwmutex: runlock of an unlocked rwmutex")
 {
-	on_a_thread(runlock_plainly);
+	thread_run(runlock_plainly, NULL);
 }
 
 DIES(runlock_often_on_thread, 2, "rwmutex: runlock of an unlocked rwmutex")
 {
 	warm();
-	on_a_thread(runlock_plainly);
+	thread_run(runlock_plainly, NULL);
 }
 
 DIES(rw_lock_twice, 1, "[waiting: rwmutex lock]")

@@ -5,6 +5,7 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 static void
@@ -63,34 +64,13 @@ alone(void)
 }
 ON_ALL(alone)
 
-static void *
-alone_plainly(void *arg)
-{
-	alone();
-	if (arg)
-		weft_waitgroup_done(arg);
-	return NULL;
-}
-
 TEST(without_a_runtime)
 {
-	pthread_t t;
-
 	alone();
-	EQ(pthread_create(&t, NULL, alone_plainly, NULL), 0);
-	pthread_join(t, NULL);
+	thread_call(alone);
 }
 
-GTEST(on_a_thread, 2)
-{
-	weft_waitgroup wg = {0};
-	pthread_t t;
-
-	weft_waitgroup_add(&wg, 1);
-	EQ(pthread_create(&t, NULL, alone_plainly, &wg), 0);
-	weft_waitgroup_wait(&wg);
-	pthread_join(t, NULL);
-}
+GTEST(on_a_thread, 2) { thread_call_parked(alone); }
 
 /* ---- those that wait are let in ---- */
 
@@ -128,19 +108,9 @@ give_up(struct line *l)
 	weft_waitgroup_done(&l->wg);
 }
 
-static void *
-lock_until_plainly(void *l)
-{
-	lock_until(l);
-	return NULL;
-}
+PLAIN_THREAD(lock_until_plainly, lock_until(arg))
 
-static void *
-give_up_plainly(void *l)
-{
-	give_up(l);
-	return NULL;
-}
+PLAIN_THREAD(give_up_plainly, give_up(arg))
 
 static void
 await_queue(struct line *l, uint32_t n)

@@ -5,6 +5,7 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 enum { GOROUTINES = 20, THREADS = 4 };
@@ -36,12 +37,7 @@ need(struct first *f)
 	weft_waitgroup_done(&f->wg);
 }
 
-static void *
-need_plainly(void *arg)
-{
-	need(arg);
-	return NULL;
-}
+PLAIN_THREAD(need_plainly, need(arg))
 
 static void
 only_once(void)
@@ -53,11 +49,9 @@ only_once(void)
 		weft_waitgroup_add(&f.wg, GOROUTINES + THREADS);
 		for (int i = 0; i < GOROUTINES; i++)
 			OK(weft_try_go(need, &f) > 0);
-		for (int i = 0; i < THREADS; i++)
-			EQ(pthread_create(&t[i], NULL, need_plainly, &f), 0);
+		threads_start(t, THREADS, need_plainly, &f);
 		weft_waitgroup_wait(&f.wg);
-		for (int i = 0; i < THREADS; i++)
-			pthread_join(t[i], NULL);
+		threads_join(t, THREADS);
 	}
 }
 ON_ALL(only_once)
@@ -68,10 +62,8 @@ TEST(without_a_runtime)
 	pthread_t t[THREADS];
 
 	weft_waitgroup_add(&f.wg, THREADS);
-	for (int i = 0; i < THREADS; i++)
-		EQ(pthread_create(&t[i], NULL, need_plainly, &f), 0);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(t[i], NULL);
+	threads_start(t, THREADS, need_plainly, &f);
+	threads_join(t, THREADS);
 	EQ(f.value, 1);
 }
 
@@ -115,10 +107,8 @@ TEST(two_race)
 	pthread_t t[2];
 
 	r.first = calloc((size_t)r.n, sizeof *r.first);
-	for (int i = 0; i < 2; i++)
-		EQ(pthread_create(&t[i], NULL, run, &r), 0);
-	for (int i = 0; i < 2; i++)
-		pthread_join(t[i], NULL);
+	threads_start(t, 2, run, &r);
+	threads_join(t, 2);
 	for (long i = 0; i < r.n; i++)
 		EQ(r.first[i].value, 1);
 	free(r.first);

@@ -12,6 +12,7 @@
 
 #include <weft.h>
 
+#include "dirty_stack.h"
 #include "t.h"
 
 namespace {
@@ -19,19 +20,6 @@ namespace {
 struct oops {
 	std::string text;
 };
-
-/* Not optimised away: what lay there before is gone. */
-__attribute__((noinline)) void
-dirty_stack(int frames)
-{
-	volatile char room[1000];
-
-	for (size_t i = 0; i < sizeof room; i++)
-		room[i] = (char)0xa5;
-	if (frames > 1)
-		dirty_stack(frames - 1);
-	(void)room[0];
-}
 
 int n_calls;
 

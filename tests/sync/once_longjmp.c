@@ -8,24 +8,12 @@
 
 #include <weft.h>
 
+#include "dirty_stack.h"
 #include "t.h"
 
 static weft_once once, inner;
 static weft_waitgroup wg;
 static int n_calls, n_ended;
-
-/* Not optimised away: what lay there before is gone. */
-__attribute__((noinline)) static void
-dirty_stack(int frames)
-{
-	volatile char room[1000];
-
-	for (size_t i = 0; i < sizeof room; i++)
-		room[i] = (char)0xa5;
-	if (frames > 1)
-		dirty_stack(frames - 1);
-	(void)room[0];
-}
 
 static void
 jumps(void *to)

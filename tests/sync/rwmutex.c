@@ -10,6 +10,8 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
+#include "stats_now.h"
 #include "t.h"
 
 enum { THREADS = 4, GOROUTINES = 10, OFTEN = 1000 };
@@ -70,12 +72,7 @@ read_until_told(struct room *r)
 	weft_waitgroup_done(&r->wg);
 }
 
-static void *
-read_plainly(void *arg)
-{
-	read_until_told(arg);
-	return NULL;
-}
+PLAIN_THREAD(read_plainly, read_until_told(arg))
 
 /* All are inside at the same time, or this hangs. */
 static void
@@ -89,8 +86,7 @@ readers_share(bool often)
 	weft_waitgroup_add(&r.wg, GOROUTINES + THREADS);
 	for (int i = 0; i < GOROUTINES; i++)
 		OK(weft_try_go(read_until_told, &r) > 0);
-	for (int i = 0; i < THREADS; i++)
-		EQ(pthread_create(&t[i], NULL, read_plainly, &r), 0);
+	threads_start(t, THREADS, read_plainly, &r);
 	await(&r.entered, GOROUTINES + THREADS);
 	OK(weft_rwmutex_try_rlock(&r.rw));
 	OK(!weft_rwmutex_try_lock(&r.rw));
@@ -99,8 +95,7 @@ readers_share(bool often)
 	weft_waitgroup_wait(&r.wg);
 	OK(weft_rwmutex_try_lock(&r.rw));
 	weft_rwmutex_unlock(&r.rw);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(t[i], NULL);
+	threads_join(t, THREADS);
 }
 BOTH(readers_share)
 
@@ -177,13 +172,11 @@ mixed(int share)
 	weft_waitgroup_add(&r.wg, GOROUTINES + THREADS);
 	for (int i = 0; i < GOROUTINES; i++)
 		OK(weft_try_go(mix, &r, share) > 0);
-	for (int i = 0; i < THREADS; i++)
-		EQ(pthread_create(&t[i], NULL, mix_plainly, &j), 0);
+	threads_start(t, THREADS, mix_plainly, &j);
 	weft_waitgroup_wait(&r.wg);
 	for (int i = 0; i < 4; i++)
 		EQ(r.value[i], (GOROUTINES + THREADS) * each);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(t[i], NULL);
+	threads_join(t, THREADS);
 }
 
 static void writes_and_reads(void) { mixed(2); }
@@ -201,10 +194,8 @@ TEST(without_a_runtime)
 	pthread_t t[THREADS];
 
 	weft_waitgroup_add(&r.wg, THREADS);
-	for (int i = 0; i < THREADS; i++)
-		EQ(pthread_create(&t[i], NULL, mix_plainly, &j), 0);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(t[i], NULL);
+	threads_start(t, THREADS, mix_plainly, &j);
+	threads_join(t, THREADS);
 	EQ(r.value[3], THREADS * ((r.each + 99) / 100));
 }
 
@@ -230,12 +221,7 @@ enter_late(struct room *r)
 	weft_waitgroup_done(&r->wg);
 }
 
-static void *
-enter_plainly(void *arg)
-{
-	enter_late(arg);
-	return NULL;
-}
+PLAIN_THREAD(enter_plainly, enter_late(arg))
 
 static void
 new_readers_wait_for_a_writer(bool often)
@@ -284,28 +270,19 @@ count_in(struct room *r)
 	weft_waitgroup_done(&r->wg);
 }
 
-static uint64_t
-parks(void)
-{
-	weft_stats s;
-
-	weft_stats_read(&s, sizeof s);
-	return s.parks;
-}
-
 /* Writers do not keep readers out for ever: those that wait come in next. */
 static void
 readers_come_between_writers(void)
 {
 	struct room r = {0};
-	uint64_t before = parks();
+	uint64_t before = stats_now().parks;
 
 	weft_rwmutex_lock(&r.rw);
 	weft_waitgroup_add(&r.wg, 1 + GOROUTINES);
 	OK(weft_try_go(write_after, &r) > 0);
 	for (int i = 0; i < GOROUTINES; i++)
 		OK(weft_try_go(count_in, &r) > 0);
-	while (parks() < before + 1 + GOROUTINES)
+	while (stats_now().parks < before + 1 + GOROUTINES)
 		weft_yield();
 	weft_rwmutex_unlock(&r.rw);
 	await(&r.entered, GOROUTINES);

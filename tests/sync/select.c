@@ -12,6 +12,7 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 enum { FEW_YIELDS = 30 };
@@ -519,12 +520,7 @@ GTEST(default_alone, 1)
 
 /* ---- from a plain thread ---- */
 
-static void *
-choose_plainly(void *arg)
-{
-	choose(arg);
-	return NULL;
-}
+PLAIN_THREAD(choose_plainly, choose(arg))
 
 GTEST(a_thread_waits, 1)
 {

@@ -20,6 +20,7 @@ struct stage {
 	weft_waitgroup ended;
 	bool stop;
 	long looks, moves;
+	bool room;		/* is looked for, not elements */
 	int form;
 };
 
@@ -40,76 +41,67 @@ look(struct stage *s, weft_case *k, size_t n)
 	}
 }
 
-/* ---- one of them has something ---- */
+/* ---- one of them has elements, or one of them has room ---- */
 
-/* Puts all of the load to one side before it takes it from the other. */
 static void
-carry(struct stage *s)
+put_all(struct stage *s, int side)
 {
-	int to = 1;
+	for (int i = 0; i < s->load; i++)
+		weft_chan_send(s->c[side], NULL);
+}
 
-	do {
-		for (int i = 0; i < s->load; i++)
-			weft_chan_send(s->c[to], NULL);
-		for (int i = 0; i < s->load; i++)
-			weft_chan_recv(s->c[!to], NULL);
-		to = !to;
-		s->moves++;
-	} while (!stopped(s));
-	weft_waitgroup_done(&s->ended);
+static void
+take_all(struct stage *s, int side)
+{
+	for (int i = 0; i < s->load; i++)
+		weft_chan_recv(s->c[side], NULL);
 }
 
 /*
- * Each has at most one element in its hands while the others look, so with as
- * much load as there are lookers one is left. It is put back where it was.
+ * Elements: puts all of the load to one side before it takes it from the
+ * other. Room: takes all from one side before it fills the other.
  */
 static void
-find_element(struct stage *s)
-{
-	weft_case k[CASES];
-	long looks = 0;
-
-	do {
-		int at = (int)(looks % 2), r;
-
-		k[0] = WEFT_CASE_DEFAULT;
-		k[1] = WEFT_CASE_RECV(s->c[at], NULL);
-		for (int i = 2; i < CASES - 1; i++)
-			k[i] = WEFT_CASE_RECV(s->never, NULL);
-		k[CASES - 1] = WEFT_CASE_RECV(s->c[!at], NULL);
-		r = look(s, k, CASES);
-		OK(r == 1 || r == CASES - 1);
-		if (r > 0)
-			EQ(weft_chan_try_send(k[r].chan, NULL), true);
-		if (++looks % 64 == 0)
-			weft_yield();
-	} while (!stopped(s));
-	__atomic_add_fetch(&s->looks, looks, __ATOMIC_RELAXED);
-	weft_waitgroup_done(&s->ended);
-}
-
-/* ---- one of them has room ---- */
-
-/* Takes all from one side before it fills the other. */
-static void
-carry_room(struct stage *s)
+carry(struct stage *s)
 {
 	int from = 0;
 
 	do {
-		for (int i = 0; i < s->load; i++)
-			weft_chan_recv(s->c[from], NULL);
-		for (int i = 0; i < s->load; i++)
-			weft_chan_send(s->c[!from], NULL);
+		if (!s->room)
+			put_all(s, !from);
+		take_all(s, from);
+		if (s->room)
+			put_all(s, !from);
 		from = !from;
 		s->moves++;
 	} while (!stopped(s));
 	weft_waitgroup_done(&s->ended);
 }
 
-/* Puts one in and takes one out again at the same place. */
+static weft_case
+case_for(struct stage *s, weft_chan *c)
+{
+	if (s->room)
+		return WEFT_CASE_SEND_FROM(c, NULL);
+	return WEFT_CASE_RECV(c, NULL);
+}
+
 static void
-find_room(struct stage *s)
+undo(struct stage *s, weft_chan *c)
+{
+	if (s->room)
+		weft_chan_recv(c, NULL);
+	else
+		EQ(weft_chan_try_send(c, NULL), true);
+}
+
+/*
+ * Elements: each looker has at most one in its hands while the others look, so
+ * with as much load as there are lookers one is left. It is put back where it
+ * was. Room: puts one in and takes one out again at the same place.
+ */
+static void
+find(struct stage *s)
 {
 	weft_case k[CASES];
 	long looks = 0;
@@ -118,14 +110,14 @@ find_room(struct stage *s)
 		int at = (int)(looks % 2), r;
 
 		k[0] = WEFT_CASE_DEFAULT;
-		k[1] = WEFT_CASE_SEND_FROM(s->c[at], NULL);
+		k[1] = case_for(s, s->c[at]);
 		for (int i = 2; i < CASES - 1; i++)
-			k[i] = WEFT_CASE_SEND_FROM(s->never, NULL);
-		k[CASES - 1] = WEFT_CASE_SEND_FROM(s->c[!at], NULL);
+			k[i] = case_for(s, s->never);
+		k[CASES - 1] = case_for(s, s->c[!at]);
 		r = look(s, k, CASES);
 		OK(r == 1 || r == CASES - 1);
 		if (r > 0)
-			weft_chan_recv(k[r].chan, NULL);
+			undo(s, k[r].chan);
 		if (++looks % 64 == 0)
 			weft_yield();
 	} while (!stopped(s));
@@ -134,21 +126,20 @@ find_room(struct stage *s)
 }
 
 static void
-play(void (*mover)(struct stage *), void (*looker)(struct stage *), int form,
-    int load)
+play(bool room, int form, int load)
 {
-	struct stage s = { .form = form, .load = load };
-	size_t room = (size_t)load * (mover == carry_room ? 1 : 3);
+	struct stage s = { .room = room, .form = form, .load = load };
+	size_t cap = (size_t)load * (room ? 1 : 3);
 
 	s.never = weft_chan_make(0, 0);
 	for (int i = 0; i < 2; i++)
-		s.c[i] = weft_chan_make(0, room);
+		s.c[i] = weft_chan_make(0, cap);
 	for (int i = 0; i < load; i++)
 		weft_chan_send(s.c[0], NULL);
 	weft_waitgroup_add(&s.ended, load + 1);
-	OK(weft_try_go(mover, &s) > 0);
+	OK(weft_try_go(carry, &s) > 0);
 	for (int i = 0; i < load; i++)
-		OK(weft_try_go(looker, &s) > 0);
+		OK(weft_try_go(find, &s) > 0);
 	for (double end = t_now() + t_share(0.08); t_more(0) || t_now() < end;)
 		weft_sleep(WEFT_MS);
 	__atomic_store_n(&s.stop, true, __ATOMIC_RELAXED);
@@ -161,22 +152,14 @@ play(void (*mover)(struct stage *), void (*looker)(struct stage *), int form,
 }
 
 static void
-elements(void)
+play_all(bool room)
 {
 	for (int form = 0; form < 4; form++)
 		for (int load = 1; load <= MOST_LOAD; load += 2)
-			play(carry, find_element, form, load);
+			play(room, form, load);
 }
 
-static void
-rooms(void)
-{
-	for (int form = 0; form < 4; form++)
-		for (int load = 1; load <= MOST_LOAD; load += 2)
-			play(carry_room, find_room, form, load);
-}
-
-GTEST(element_is_found_on_2, 2) { elements(); }
-GTEST(element_is_found_on_4, 4) { elements(); }
-GTEST(room_is_found_on_2, 2) { rooms(); }
-GTEST(room_is_found_on_4, 4) { rooms(); }
+GTEST(element_is_found_on_2, 2) { play_all(false); }
+GTEST(element_is_found_on_4, 4) { play_all(false); }
+GTEST(room_is_found_on_2, 2) { play_all(true); }
+GTEST(room_is_found_on_4, 4) { play_all(true); }

@@ -13,6 +13,7 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 enum { ROOM = 64, LINES = 3 };
@@ -50,12 +51,7 @@ sender(struct road *r)
 	weft_waitgroup_done(&r->ended);
 }
 
-static void *
-sender_plainly(void *arg)
-{
-	sender(arg);
-	return NULL;
-}
+PLAIN_THREAD(sender_plainly, sender(arg))
 
 static int
 choose(struct road *r, weft_case *k, long turn)

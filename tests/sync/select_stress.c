@@ -10,6 +10,7 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 enum { CHANS = 4 };
@@ -158,12 +159,7 @@ dancer(struct dance *d, uint32_t seed)
 	weft_waitgroup_done(&d->ended);
 }
 
-static void *
-dance_plainly(void *d)
-{
-	dancer(d, 77);
-	return NULL;
-}
+PLAIN_THREAD(dance_plainly, dancer(arg, 77))
 
 static void
 dance(int dancers, bool thread)

@@ -11,6 +11,7 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 static int
@@ -128,22 +129,7 @@ GTEST(never_early_on_1, 1) { waits_in_vain(); }
 GTEST(never_early_on_4, 4) { waits_in_vain(); }
 TEST(never_early_without_a_runtime) { waits_in_vain(); }
 
-static void *
-vain_thread(void *arg)
-{
-	(void)arg;
-	waits_in_vain();
-	return NULL;
-}
-
-GTEST(never_early_on_a_thread, 1)
-{
-	pthread_t t;
-
-	EQ(pthread_create(&t, NULL, vain_thread, NULL), 0);
-	while (pthread_tryjoin_np(t, NULL) != 0)
-		weft_yield();
-}
+GTEST(never_early_on_a_thread, 1) { thread_call_yielding(waits_in_vain); }
 
 /* No cases at all, with and without an array. */
 GTEST(empty, 1)

@@ -6,6 +6,8 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
+#include "stats_now.h"
 #include "t.h"
 
 enum { GOROUTINES = 12, THREADS = 4, TOTAL = 10 };
@@ -64,12 +66,7 @@ hammer(struct pool *p, unsigned seed)
 	weft_waitgroup_done(&p->wg);
 }
 
-static void *
-hammer_plainly(void *arg)
-{
-	hammer(arg, 99);
-	return NULL;
-}
+PLAIN_THREAD(hammer_plainly, hammer(arg, 99))
 
 /* All are there again in the end, whatever came to nothing. */
 static void
@@ -82,15 +79,13 @@ conserved(void)
 	weft_waitgroup_add(&p.wg, GOROUTINES + THREADS);
 	for (int i = 0; i < GOROUTINES; i++)
 		OK(weft_try_go(hammer, &p, (unsigned)i) > 0);
-	for (int i = 0; i < THREADS; i++)
-		EQ(pthread_create(&t[i], NULL, hammer_plainly, &p), 0);
+	threads_start(t, THREADS, hammer_plainly, &p);
 	weft_waitgroup_wait(&p.wg);
 	EQ(p.got + p.late, (GOROUTINES + THREADS) * p.each);
 	OK(p.got > 0);
 	OK(weft_sem_try_acquire(&p.s, TOTAL));
 	OK(!weft_sem_try_acquire(&p.s, 1));
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(t[i], NULL);
+	threads_join(t, THREADS);
 	weft_context_release(p.ctx);
 }
 ON_ALL(conserved)
@@ -101,10 +96,8 @@ TEST(without_a_runtime)
 	pthread_t t[THREADS];
 
 	weft_waitgroup_add(&p.wg, THREADS);
-	for (int i = 0; i < THREADS; i++)
-		EQ(pthread_create(&t[i], NULL, hammer_plainly, &p), 0);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(t[i], NULL);
+	threads_start(t, THREADS, hammer_plainly, &p);
+	threads_join(t, THREADS);
 	OK(weft_sem_try_acquire(&p.s, TOTAL));
 	OK(!weft_sem_acquire_until(&p.s, 1, weft_deadline(WEFT_MS)));
 }
@@ -203,19 +196,10 @@ await_served(struct line *l, int n)
 	EQ(served(l), n);
 }
 
-static uint64_t
-parks(void)
-{
-	weft_stats s;
-
-	weft_stats_read(&s, sizeof s);
-	return s.parks;
-}
-
 static void
 await_parks(uint64_t n)
 {
-	while (parks() < n)
+	while (stats_now().parks < n)
 		weft_yield();
 }
 
@@ -225,7 +209,7 @@ few_do_not_overtake_many(void)
 {
 	static const uint64_t wants[] = { 5, 1, 2, 1 };
 	struct line l = { .s = WEFT_SEM(1) };
-	uint64_t before = parks();
+	uint64_t before = stats_now().parks;
 
 	weft_waitgroup_add(&l.wg, 4);
 	for (int i = 0; i < 4; i++) {
@@ -253,7 +237,7 @@ static void
 one_after_the_other(void)
 {
 	struct line l = {0};
-	uint64_t before = parks();
+	uint64_t before = stats_now().parks;
 
 	weft_waitgroup_add(&l.wg, 8);
 	for (int i = 0; i < 8; i++) {
@@ -275,7 +259,7 @@ the_first_gives_up(void)
 {
 	struct line l = { .s = WEFT_SEM(3) };
 	weft_context *ctx = weft_context_make(NULL);
-	uint64_t before = parks();
+	uint64_t before = stats_now().parks;
 
 	weft_waitgroup_add(&l.wg, 2);
 	OK(weft_try_go(want_until, &l, 5, weft_deadline(20 * WEFT_MS)) > 0);
@@ -285,7 +269,7 @@ the_first_gives_up(void)
 	EQ(served(&l), 1);
 	weft_sem_release(&l.s, 3);
 
-	before = parks();
+	before = stats_now().parks;
 	weft_waitgroup_add(&l.wg, 3);
 	OK(weft_try_go(want_context, &l, 5, ctx) > 0);
 	await_parks(before + 1);
@@ -309,7 +293,7 @@ one_in_the_middle_gives_up(void)
 {
 	struct line l = {0};
 	weft_context *ctx = weft_context_make(NULL);
-	uint64_t before = parks();
+	uint64_t before = stats_now().parks;
 
 	weft_waitgroup_add(&l.wg, 3);
 	OK(weft_try_go(want, &l, 4, 0) > 0);

@@ -9,6 +9,7 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 enum { TOTAL = 6, GOROUTINES = 12, THREADS = 2 };
@@ -109,12 +110,7 @@ take_and_give(struct pool *p, uint32_t seed)
 	weft_waitgroup_done(&p->wg);
 }
 
-static void *
-take_plainly(void *arg)
-{
-	take_and_give(arg, 77);
-	return NULL;
-}
+PLAIN_THREAD(take_plainly, take_and_give(arg, 77))
 
 static void
 change_context(struct pool *p)
@@ -150,8 +146,7 @@ units_against_time(void)
 	weft_waitgroup_add(&p.wg, GOROUTINES + THREADS);
 	for (uint32_t i = 0; i < GOROUTINES; i++)
 		OK(weft_try_go(take_and_give, &p, i) > 0);
-	for (int i = 0; i < THREADS; i++)
-		EQ(pthread_create(&t[i], NULL, take_plainly, &p), 0);
+	threads_start(t, THREADS, take_plainly, &p);
 	while (t_more(share) || !all_kinds(&p)) {
 		weft_sleep(30 * WEFT_US);
 		change_context(&p);
@@ -160,8 +155,7 @@ units_against_time(void)
 	weft_waitgroup_wait(&p.wg);
 	OK(weft_sem_try_acquire(&p.s, TOTAL));
 	OK(!weft_sem_try_acquire(&p.s, 1));
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(t[i], NULL);
+	threads_join(t, THREADS);
 	weft_context_release(p.ctx);
 }
 EACH_ON_ALL(units_against_time)
@@ -222,12 +216,7 @@ patient(struct post *p)
 	weft_waitgroup_done(&p->wg);
 }
 
-static void *
-impatient_plainly(void *arg)
-{
-	impatient(arg, 5);
-	return NULL;
-}
+PLAIN_THREAD(impatient_plainly, impatient(arg, 5))
 
 /* With the mutex locked: until somebody waits and nothing is to be fetched. */
 static void

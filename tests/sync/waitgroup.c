@@ -6,23 +6,10 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 enum { THREADS = 4 };
-
-static void
-start_threads(pthread_t *t, void *(*fn)(void *), void *arg)
-{
-	for (int i = 0; i < THREADS; i++)
-		EQ(pthread_create(&t[i], NULL, fn, arg), 0);
-}
-
-static void
-join_threads(pthread_t *t)
-{
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(t[i], NULL);
-}
 
 /* ---- many goroutines ---- */
 
@@ -109,12 +96,7 @@ wait_at_gate(struct crowd *c)
 	weft_waitgroup_done(&c->ended);
 }
 
-static void *
-wait_plainly(void *arg)
-{
-	wait_at_gate(arg);
-	return NULL;
-}
+PLAIN_THREAD(wait_plainly, wait_at_gate(arg))
 
 static void
 crowd(int goroutines)
@@ -127,12 +109,12 @@ crowd(int goroutines)
 	weft_waitgroup_add(&c.ended, goroutines + THREADS);
 	for (int i = 0; i < goroutines; i++)
 		OK(weft_try_go(wait_at_gate, &c) > 0);
-	start_threads(t, wait_plainly, &c);
+	threads_start(t, THREADS, wait_plainly, &c);
 	weft_waitgroup_wait(&c.started);
 	c.opened = 1;
 	weft_waitgroup_done(&c.gate);
 	weft_waitgroup_wait(&c.ended);
-	join_threads(t);
+	threads_join(t, THREADS);
 }
 
 GTEST(several_waiters_on_one, 1)
@@ -224,10 +206,10 @@ GTEST(threads_add_and_do, 2)
 	pthread_t t[THREADS];
 
 	weft_waitgroup_add(&w.wg, THREADS);
-	start_threads(t, add_plainly, &w);
+	threads_start(t, THREADS, add_plainly, &w);
 	weft_waitgroup_wait(&w.wg);
 	EQ(w.sum, 2 * THREADS * w.each);
-	join_threads(t);
+	threads_join(t, THREADS);
 }
 
 static void *
@@ -252,16 +234,11 @@ GTEST(threads_wait, 2)
 	long n = t_scale(2000);
 	pthread_t t[THREADS];
 
-	start_threads(t, rounds_plainly, &n);
-	join_threads(t);
+	threads_start(t, THREADS, rounds_plainly, &n);
+	threads_join(t, THREADS);
 }
 
-static void *
-finish(void *arg)
-{
-	weft_waitgroup_done(arg);
-	return NULL;
-}
+PLAIN_THREAD(finish, weft_waitgroup_done(arg))
 
 /* Hangs if a wake is lost. */
 TEST(without_a_runtime)
@@ -272,8 +249,8 @@ TEST(without_a_runtime)
 	weft_waitgroup_wait(&wg);
 	for (long i = t_scale(200); i > 0; i--) {
 		weft_waitgroup_add(&wg, THREADS);
-		start_threads(t, finish, &wg);
+		threads_start(t, THREADS, finish, &wg);
 		weft_waitgroup_wait(&wg);
-		join_threads(t);
+		threads_join(t, THREADS);
 	}
 }

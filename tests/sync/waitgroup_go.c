@@ -5,6 +5,7 @@
 
 #include <weft.h>
 
+#include "late_work.h"
 #include "t.h"
 
 static long sum;
@@ -47,20 +48,9 @@ GTEST(arguments, 2)
 }
 
 static void
-late(void *arg)
-{
-	for (int i = 0; i < 10; i++)
-		weft_yield();
-	__atomic_add_fetch((int *)arg, 1, __ATOMIC_RELAXED);
-}
-
-static weft_gls key = { late };
-
-static void
 ends(int how, int *count)
 {
-	EQ(weft_defer(late, count), 0);
-	EQ(weft_gls_set(&key, count), 0);
+	leave_late_work(count);
 	if (how % 2)
 		weft_goexit();
 }

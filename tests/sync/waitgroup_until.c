@@ -5,6 +5,7 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 /* ---- alone ---- */
@@ -42,33 +43,13 @@ alone(void)
 }
 ON_ALL(alone)
 
-static void *
-alone_plainly(void *arg)
-{
-	alone();
-	if (arg)
-		weft_event_set(arg);
-	return NULL;
-}
-
 TEST(without_a_runtime)
 {
-	pthread_t t;
-
 	alone();
-	EQ(pthread_create(&t, NULL, alone_plainly, NULL), 0);
-	pthread_join(t, NULL);
+	thread_call(alone);
 }
 
-GTEST(on_a_thread, 2)
-{
-	weft_event done = {0};
-	pthread_t t;
-
-	EQ(pthread_create(&t, NULL, alone_plainly, &done), 0);
-	weft_event_wait(&done);
-	pthread_join(t, NULL);
-}
+GTEST(on_a_thread, 2) { thread_call_parked(alone); }
 
 /* ---- several, of which some give up ---- */
 
@@ -117,19 +98,9 @@ give_up(struct crowd *c)
 	weft_waitgroup_done(&c->ended);
 }
 
-static void *
-wait_plainly(void *c)
-{
-	wait_long(c);
-	return NULL;
-}
+PLAIN_THREAD(wait_plainly, wait_long(arg))
 
-static void *
-give_up_plainly(void *c)
-{
-	give_up(c);
-	return NULL;
-}
+PLAIN_THREAD(give_up_plainly, give_up(arg))
 
 static void
 await_waiters(struct crowd *c, uint32_t n)
