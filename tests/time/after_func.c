@@ -7,47 +7,17 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
-
-#define HOUR (3600 * WEFT_SECOND)
+#include "timer_expect.h"
 
 static weft_waitgroup fired;
-static int runs;
-
-static int
-count(void)
-{
-	return __atomic_load_n(&runs, __ATOMIC_ACQUIRE);
-}
-
-static void
-run(void *arg)
-{
-	(void)arg;
-	__atomic_add_fetch(&runs, 1, __ATOMIC_ACQ_REL);
-}
-
-static void
-run_and_tell(void *wg)
-{
-	run(NULL);
-	weft_waitgroup_done(wg);
-}
 
 /* Long enough for what should not happen to happen. */
 static void
 wait_and_see(void)
 {
 	weft_sleep(50 * WEFT_MS);
-}
-
-static void
-on_a_thread(void *(*fn)(void *), void *arg)
-{
-	pthread_t t;
-
-	EQ(pthread_create(&t, NULL, fn, arg), 0);
-	pthread_join(t, NULL);
 }
 
 /* ---- it runs ---- */
@@ -85,11 +55,7 @@ fires_once(int64_t ns)
 static void
 fires(void)
 {
-	static const int64_t some[] = { 0, -1, INT64_MIN, 1, 50 * WEFT_US,
-	    WEFT_MS, 20 * WEFT_MS };
-
-	for (unsigned i = 0; i < sizeof some / sizeof some[0]; i++)
-		fires_once(some[i]);
+	for_short_times(fires_once);
 }
 
 GTEST(runs_on_a_goroutine, 1) { fires(); }
@@ -320,7 +286,7 @@ stop_from_elsewhere(void)
 			sum += got[k];
 		EQ(sum, 1);
 		EQ(weft_timer_reset(t, HOUR), false);
-		on_a_thread(stop_plainly, t);
+		thread_run(stop_plainly, t);
 		EQ(weft_timer_reset(t, HOUR), false);
 	}
 	weft_timer_free(t);
@@ -379,12 +345,7 @@ GTEST(put_off, 2)
 
 static weft_timer *shared;
 
-static void *
-reset_plainly(void *ns)
-{
-	EQ(weft_timer_reset(shared, *(int64_t *)ns), true);
-	return NULL;
-}
+PLAIN_THREAD(reset_plainly, EQ(weft_timer_reset(shared, *(int64_t *)arg), true))
 
 GTEST(reset_from_a_thread, 2)
 {
@@ -393,8 +354,8 @@ GTEST(reset_from_a_thread, 2)
 	for (int i = 0; i < 100; i++) {
 		weft_waitgroup_add(&fired, 1);
 		shared = weft_after_func(HOUR, run_and_tell, &fired);
-		on_a_thread(reset_plainly, &late);
-		on_a_thread(reset_plainly, &soon);
+		thread_run(reset_plainly, &late);
+		thread_run(reset_plainly, &soon);
 		weft_waitgroup_wait(&fired);
 		weft_timer_free(shared);
 	}

@@ -4,6 +4,7 @@
  * no number. Every wait is over at once, and the timers that follow are not
  * confused.
  */
+#include "plain_thread.h"
 #include "t.h"
 
 #include <errno.h>
@@ -61,29 +62,11 @@ each_time(void)
 	}
 }
 
-static void *
-each_time_plainly(void *wg)
-{
-	each_time();
-	if (wg)
-		weft_waitgroup_done(wg);
-	return NULL;
-}
-
 TEST(without_a_runtime) { each_time(); }
 GTEST(on_one, 1) { each_time(); }
 GTEST(on_two, 2) { each_time(); }
 
-GTEST(on_a_thread, 2)
-{
-	weft_waitgroup wg = {0};
-	pthread_t t;
-
-	weft_waitgroup_add(&wg, 1);
-	EQ(pthread_create(&t, NULL, each_time_plainly, &wg), 0);
-	weft_waitgroup_wait(&wg);
-	EQ(pthread_join(t, NULL), 0);
-}
+GTEST(on_a_thread, 2) { thread_call_parked(each_time); }
 
 /* ---- and then a time of today ---- */
 

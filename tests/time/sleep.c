@@ -15,28 +15,10 @@
 
 #include <weft.h>
 
+#include "kernel_clock.h"
+#include "plain_thread.h"
 #include "t.h"
-
-#define HOUR (3600 * WEFT_SECOND)
-
-static int64_t
-kernel_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * WEFT_SECOND + ts.tv_nsec;
-}
-
-/* Runs fn on a thread that is not weft's, and waits for it there. */
-static void
-on_a_thread(void *(*fn)(void *))
-{
-	pthread_t t;
-
-	EQ(pthread_create(&t, NULL, fn, NULL), 0);
-	pthread_join(t, NULL);
-}
+#include "timer_expect.h"
 
 /* ---- the clock ---- */
 
@@ -176,14 +158,9 @@ never_short(void)
 GTEST(never_short_on_one, 1) { never_short(); }
 GTEST(never_short_on_four, 4) { never_short(); }
 
-static void *
-never_short_thread(void *arg)
-{
-	never_short();
-	return arg;
-}
+PLAIN_THREAD(never_short_thread, never_short())
 
-GTEST(never_short_on_a_thread, 2) { on_a_thread(never_short_thread); }
+GTEST(never_short_on_a_thread, 2) { thread_run(never_short_thread, NULL); }
 TEST(never_short_without_runtime) { never_short(); }
 
 /* Times that are over: none of these may wait. */
@@ -199,17 +176,12 @@ until_the_past(void)
 	}
 }
 
-static void *
-until_the_past_thread(void *arg)
-{
-	until_the_past();
-	return arg;
-}
+PLAIN_THREAD(until_the_past_thread, until_the_past())
 
 GTEST(sleep_until_the_past, 1)
 {
 	until_the_past();
-	on_a_thread(until_the_past_thread);
+	thread_run(until_the_past_thread, NULL);
 }
 
 TEST(sleep_until_the_past_without_runtime) { until_the_past(); }
@@ -229,7 +201,7 @@ TEST(before_and_after_the_runtime)
 	sleep_checked(5 * WEFT_MS);
 	sleep_checked(-5);
 	until_the_past();
-	on_a_thread(never_short_thread);
+	thread_run(never_short_thread, NULL);
 }
 
 /* ---- never at all ---- */
@@ -252,12 +224,7 @@ sleep_for_ever(int how)
 	__atomic_add_fetch(&woke, 1, __ATOMIC_RELAXED);
 }
 
-static void *
-sleep_for_ever_thread(void *arg)
-{
-	sleep_for_ever((int)(intptr_t)arg);
-	return NULL;
-}
+PLAIN_THREAD(sleep_for_ever_thread, sleep_for_ever((int)(intptr_t)arg))
 
 /* They are left asleep when main returns. */
 static void
@@ -304,12 +271,7 @@ many_sleepers(int n)
 GTEST(many_sleep_on_one, 1) { many_sleepers((int)t_scale(10000)); }
 GTEST(many_sleep_on_four, 4) { many_sleepers((int)t_scale(10000)); }
 
-static void *
-sleep_at_random_thread(void *arg)
-{
-	sleep_at_random((unsigned)(uintptr_t)arg);
-	return NULL;
-}
+PLAIN_THREAD(sleep_at_random_thread, sleep_at_random((unsigned)(uintptr_t)arg))
 
 GTEST(threads_and_goroutines_sleep, 2)
 {
@@ -324,8 +286,7 @@ GTEST(threads_and_goroutines_sleep, 2)
 		EQ(pthread_create(&t[i], NULL, sleep_at_random_thread,
 		    (void *)i), 0);
 	weft_waitgroup_wait(&all);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(t[i], NULL);
+	threads_join(t, THREADS);
 }
 
 static void
@@ -355,18 +316,10 @@ GTEST(all_until_the_same_time, 4)
 
 static int turns;
 
-static void
-take_turns(void)
-{
-	while (__atomic_load_n(&turns, __ATOMIC_RELAXED) >= 0) {
-		__atomic_add_fetch(&turns, 1, __ATOMIC_RELAXED);
-		weft_yield();
-	}
-}
-
 GTEST(others_run_meanwhile, 1)
 {
-	weft_go(take_turns);
+	weft_waitgroup_add(&all, 1);
+	weft_go(take_turns, &turns, &all);
 	/* It has no other moment to run in; one may be too short for it. */
 	do
 		weft_sleep(20 * WEFT_MS);

@@ -10,31 +10,13 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
-
-#define HOUR (3600 * WEFT_SECOND)
+#include "timer_expect.h"
 
 enum { TRIES = 100 };	/* until one is not late because of other programs */
 
 static weft_waitgroup all;
-
-static void
-nothing_there(weft_chan *c)
-{
-	int64_t v = 77;
-
-	EQ(weft_chan_try_recv(c, &v), false);
-	EQ(weft_chan_len(c), 0);
-	EQ(weft_chan_cap(c), 0);
-}
-
-static void
-nothing_comes(weft_chan *c, int64_t ns)
-{
-	nothing_there(c);
-	EQ(weft_chan_recv_until(c, NULL, weft_deadline(ns)), false);
-	nothing_there(c);
-}
 
 /* Receives n ticks of a ticker set after start. The time the last one had. */
 static int64_t
@@ -95,12 +77,7 @@ GTEST(rate_on_four, 4)
 	rate(10 * WEFT_MS, 10);
 }
 
-static void *
-rate_plainly(void *arg)
-{
-	rate(10 * WEFT_MS, 10);
-	return arg;
-}
+PLAIN_THREAD(rate_plainly, rate(10 * WEFT_MS, 10))
 
 GTEST(rate_on_a_thread, 2)
 {
@@ -405,16 +382,6 @@ GTEST(shared_by_many_on_four, 4) { shared_by_many(300, 5); }
 
 static int turns;
 
-static void
-take_turns(void)
-{
-	while (__atomic_load_n(&turns, __ATOMIC_RELAXED) >= 0) {
-		__atomic_add_fetch(&turns, 1, __ATOMIC_RELAXED);
-		weft_yield();
-	}
-	weft_waitgroup_done(&all);
-}
-
 /* It is always due, and yet others run. */
 static void
 tiny_period(void)
@@ -423,7 +390,7 @@ tiny_period(void)
 	weft_timer *t = weft_ticker_make(1);
 
 	weft_waitgroup_add(&all, 1);
-	weft_go(take_turns);
+	weft_go(take_turns, &turns, &all);
 	receive_ticks(weft_timer_chan(t), start, 1, (int)t_scale(2000));
 	while (__atomic_load_n(&turns, __ATOMIC_RELAXED) < 100)
 		weft_yield();

@@ -9,30 +9,11 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
-
-#define HOUR (3600 * WEFT_SECOND)
+#include "timer_expect.h"
 
 static weft_waitgroup all;
-
-static void
-nothing_there(weft_chan *c)
-{
-	int64_t v = 77;
-
-	EQ(weft_chan_try_recv(c, &v), false);
-	EQ(weft_chan_len(c), 0);
-	EQ(weft_chan_cap(c), 0);
-}
-
-/* Nor does anything come. */
-static void
-nothing_comes(weft_chan *c, int64_t ns)
-{
-	nothing_there(c);
-	EQ(weft_chan_recv_until(c, NULL, weft_deadline(ns)), false);
-	nothing_there(c);
-}
 
 /* The value that there must be: of between due and now. */
 static void
@@ -68,11 +49,7 @@ fire(int64_t ns)
 static void
 fire_some(void)
 {
-	static const int64_t some[] = { 0, -1, INT64_MIN, 1, 50 * WEFT_US,
-	    WEFT_MS, 20 * WEFT_MS };
-
-	for (unsigned i = 0; i < sizeof some / sizeof some[0]; i++)
-		fire(some[i]);
+	for_short_times(fire);
 	for (long i = 0; i < t_scale(500); i++)
 		fire(i * 211);
 }
@@ -272,12 +249,7 @@ wait_for(weft_timer *t, int64_t due)
 	weft_waitgroup_done(&all);
 }
 
-static void *
-wait_for_plainly(void *t)
-{
-	wait_for(t, weft_deadline(20 * WEFT_MS));
-	return NULL;
-}
+PLAIN_THREAD(wait_for_plainly, wait_for(arg, weft_deadline(20 * WEFT_MS)))
 
 /* Nearly surely it waits: it said so, and had time to. */
 static void

@@ -13,8 +13,7 @@
 #include <weft.h>
 
 #include "t.h"
-
-#define HOUR (3600 * WEFT_SECOND)
+#include "timer_expect.h"
 
 static int stop;
 
@@ -47,15 +46,6 @@ ping(weft_chan *there, weft_chan *back, bool call)
 }
 
 static void
-pong(weft_chan *there, weft_chan *back)
-{
-	while (weft_chan_recv(there, NULL))
-		weft_chan_send(back, NULL);
-	weft_chan_release(there);
-	weft_chan_release(back);
-}
-
-static void
 yielder(void)
 {
 	while (!stopped())
@@ -84,7 +74,7 @@ load(enum load what, int n)
 			there = weft_chan_make(0, 0);
 			back = weft_chan_make(0, 0);
 			weft_go(ping, there, back, what == PING_AND_CALL);
-			weft_go(pong, there, back);
+			weft_go(answer_requests, there, back);
 		}
 	}
 }

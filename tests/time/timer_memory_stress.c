@@ -9,15 +9,12 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
+#include "timer_expect.h"
 
-#define HOUR (3600 * WEFT_SECOND)
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { MEASURED = 0 };	/* it keeps what was freed for a while */
-#else
-enum { MEASURED = 1 };
-#endif
+/* A sanitizer keeps what was freed for a while. */
+enum { MEASURED = !T_SANITIZED };
 
 /* A million of the smallest leak there can be is more. */
 enum { ALLOWED = 6 << 20 };
@@ -160,27 +157,16 @@ GTEST(stopped_behind_another, 1) { leaves_nothing(stop_behind); }
 
 /* ---- by a thread, while weft's own threads sleep ---- */
 
-static void *
-all_of_it(void *arg)
+static void
+all_of_it(void)
 {
 	leaves_nothing(make_and_free);
 	leaves_nothing(release_after);
 	leaves_nothing(set_and_stop);
 	leaves_nothing(set_again);
-	weft_waitgroup_done(arg);
-	return NULL;
 }
 
-GTEST(by_a_thread, 2)
-{
-	weft_waitgroup wg = {0};
-	pthread_t t;
-
-	weft_waitgroup_add(&wg, 1);
-	EQ(pthread_create(&t, NULL, all_of_it, &wg), 0);
-	weft_waitgroup_wait(&wg);
-	pthread_join(t, NULL);
-}
+GTEST(by_a_thread, 2) { thread_call_parked(all_of_it); }
 
 /* ---- set by one, stopped by another ---- */
 
@@ -217,21 +203,12 @@ GTEST(stopped_by_others, 4) { leaves_nothing(hand_over); }
 /* ---- deadlines that did not come ---- */
 
 static void
-answer(weft_chan *ask, weft_chan *reply)
-{
-	while (weft_chan_recv(ask, NULL))
-		weft_chan_send(reply, NULL);
-	weft_chan_release(ask);
-	weft_chan_release(reply);
-}
-
-static void
 ask(long n)
 {
 	weft_chan *question = weft_chan_make(0, 0);
 	weft_chan *reply = weft_chan_make(0, 0);
 
-	weft_go(answer, question, weft_chan_retain(reply));
+	weft_go(answer_requests, question, weft_chan_retain(reply));
 	for (n /= 2; n > 0; n--) {
 		weft_chan_send(question, NULL);
 		OK(weft_chan_recv_until(reply, NULL, weft_deadline(HOUR)));

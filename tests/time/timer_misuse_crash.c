@@ -9,6 +9,7 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 #define ASLEEP "all goroutines are asleep"
@@ -36,19 +37,11 @@ DIES(ticker_without_runtime, 0, "ticker: period of ")
 	weft_ticker_make(0);
 }
 
-static void *
-make_plainly(void *arg)
-{
-	weft_ticker_make(0);
-	return arg;
-}
+PLAIN_THREAD(make_plainly, weft_ticker_make(0))
 
 DIES(ticker_of_zero_on_a_thread, 1, "ticker: period of ")
 {
-	pthread_t t;
-
-	EQ(pthread_create(&t, NULL, make_plainly, NULL), 0);
-	pthread_join(t, NULL);
+	thread_run(make_plainly, NULL);
 }
 
 DIES(ticker_reset_to_zero, 1, "ticker: period of ")
@@ -104,12 +97,7 @@ DIES(ticker_freed_under_a_waiter, 2, "wait")
 	free_under(weft_ticker_make(HOUR));
 }
 
-static void *
-wait_plainly(void *c)
-{
-	wait_on(c);
-	return NULL;
-}
+PLAIN_THREAD(wait_plainly, wait_on(arg))
 
 DIES(timer_freed_under_a_waiting_thread, 1, "wait")
 {

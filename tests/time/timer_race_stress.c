@@ -11,6 +11,7 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 #define HOUR (3600 * WEFT_SECOND)
@@ -172,12 +173,7 @@ receiver(struct duel *d)
 	}
 }
 
-static void *
-receive_plainly(void *d)
-{
-	receiver(d);
-	return NULL;
-}
+PLAIN_THREAD(receive_plainly, receiver(arg))
 
 static void
 stop_against(struct duel *d, unsigned seed, long n)
@@ -436,12 +432,7 @@ meddle(unsigned seed, weft_waitgroup *wg)
 
 static weft_waitgroup meddlers;
 
-static void *
-meddle_plainly(void *seed)
-{
-	meddle((unsigned)(uintptr_t)seed, &meddlers);
-	return NULL;
-}
+PLAIN_THREAD(meddle_plainly, meddle((unsigned)(uintptr_t)arg, &meddlers))
 
 static void
 everybody(int goroutines, int threads)
@@ -461,8 +452,7 @@ everybody(int goroutines, int threads)
 		weft_sleep(WEFT_MS);
 	__atomic_store_n(&go_on, 0, __ATOMIC_RELAXED);
 	weft_waitgroup_wait(&meddlers);
-	for (int i = 0; i < threads; i++)
-		pthread_join(t[i], NULL);
+	threads_join(t, threads);
 	for (int i = 0; i < SHARED; i++) {
 		weft_timer_stop(pool[i]);
 		check_empty(weft_timer_chan(pool[i]), __LINE__);

@@ -11,6 +11,7 @@
 
 #include "deadlock.h"
 #include "expire.h"
+#include "plain_thread.h"
 #include "sched.h"
 #include "t.h"
 
@@ -56,12 +57,7 @@ fire(struct timer *t, int64_t now, struct glist *woken)
 		nap(1);
 }
 
-static void *
-run_heap(void *arg)
-{
-	EQ(expire_run(&heap), false);
-	return arg;
-}
+PLAIN_THREAD(run_heap, EQ(expire_run(&heap), false))
 
 /* It is in no heap that is looked at, as if it had left it. */
 TEST(who_is_about_to_wake_is_counted)
@@ -85,12 +81,7 @@ TEST(who_is_about_to_wake_is_counted)
 
 /* ---- nobody runs, no timer is set, and yet ---- */
 
-static void *
-check_it(void *arg)
-{
-	EQ(deadlock_check(), false);
-	return arg;
-}
+PLAIN_THREAD(check_it, EQ(deadlock_check(), false))
 
 /*
  * Who looks for a deadlock is held up between the look at who is asleep and
@@ -117,12 +108,7 @@ TEST(somebody_ran_between_two_looks)
 
 static struct m leaving, staying;
 
-static void *
-sleep_and_leave(void *arg)
-{
-	EQ(m_sleep(&leaving), false);
-	return arg;
-}
+PLAIN_THREAD(sleep_and_leave, EQ(m_sleep(&leaving), false))
 
 /*
  * An idle M that is one too many has slept long enough. Before it gets the

@@ -12,33 +12,11 @@
 
 #include <weft.h>
 
+#include "memory_limit.h"
 #include "t.h"
-
-#define HOUR (3600 * WEFT_SECOND)
+#include "timer_expect.h"
 
 static weft_waitgroup all;
-static int runs;
-
-static int
-count(void)
-{
-	return __atomic_load_n(&runs, __ATOMIC_ACQUIRE);
-}
-
-static void
-run(void *arg)
-{
-	(void)arg;
-	OK(weft_self_id() > 0);
-	__atomic_add_fetch(&runs, 1, __ATOMIC_ACQ_REL);
-}
-
-static void
-run_and_tell(void *wg)
-{
-	run(NULL);
-	weft_waitgroup_done(wg);
-}
 
 static void
 receive_due(weft_chan *c, int64_t due)
@@ -379,36 +357,6 @@ TEST(made_early_used_late)
 
 /* ---- no memory ---- */
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
-#endif
-
-static void
-limit(bool on)
-{
-	struct rlimit r;
-
-	EQ(getrlimit(RLIMIT_AS, &r), 0);
-	r.rlim_cur = on ? 0 : r.rlim_max;
-	EQ(setrlimit(RLIMIT_AS, &r), 0);
-}
-
-static void
-need_limit(void)
-{
-	void *p;
-
-	if (SANITIZED)
-		t_skip("a sanitizer needs memory");
-	limit(true);
-	p = mmap(NULL, 16 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	limit(false);
-	if (p != MAP_FAILED)
-		t_skip("RLIMIT_AS is not obeyed");
-}
-
 /* NULL sooner or later, then all goes on, and what there is works. */
 GTEST(memory_refused, 1)
 {
@@ -416,11 +364,11 @@ GTEST(memory_refused, 1)
 	weft_timer **t = malloc(MANY * sizeof *t);
 	int n = 0;
 
-	need_limit();
-	limit(true);
+	need_memory_limit();
+	memory_limit(0);
 	while (n < MANY && (t[n] = weft_after_func(HOUR, run, NULL)))
 		n++;
-	limit(false);
+	memory_unlimit();
 	OK(n < MANY);
 	for (int i = 0; i < n; i++)
 		OK(weft_timer_reset(t[i], i % 100 * WEFT_US));
@@ -438,12 +386,12 @@ GTEST(memory_refused_for_channels, 1)
 	weft_chan *c;
 	int n = 0;
 
-	need_limit();
-	limit(true);
+	need_memory_limit();
+	memory_limit(0);
 	while (n < MANY && (t[n] = n % 2 ? weft_timer_make(HOUR) :
 	    weft_ticker_make(HOUR)))
 		n++;
-	limit(false);
+	memory_unlimit();
 	OK(n < MANY);
 	c = weft_after(0);
 	weft_chan_recv(c, NULL);

@@ -1,24 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The deque: newest first for its owner, oldest for thieves, each once. */
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "runq.h"
-#include "t.h"
-
-static struct runq q, thief;
-static struct g *gs;
-
-static void
-setup(int n)
-{
-	memset(&q, 0, sizeof q);
-	memset(&thief, 0, sizeof thief);
-	free(gs);
-	gs = aligned_alloc(CACHE_LINE, (size_t)(n + 1) * sizeof *gs);
-	memset(gs, 0, (size_t)(n + 1) * sizeof *gs);
-}
+#include "runq_thieves.h"
 
 TEST(newest_first_for_all_sizes)
 {
@@ -96,29 +78,14 @@ TEST(drained_with_the_rest)
 
 /* ---- owner against thieves ---- */
 
-enum { ITEMS = 30000, THIEVES = 3 };
-static int taken[ITEMS];
-static int go_on = 1;
-
 static void
-count(struct g *gp)
+steal(struct runq *mine)
 {
-	__atomic_add_fetch(&taken[gp - gs], 1, __ATOMIC_RELAXED);
-}
+	uint32_t n;
+	struct g *gp = runq_steal_deque(mine, &q, &n);
 
-static void *
-thieve(void *arg)
-{
-	struct runq *mine = arg;
-
-	while (__atomic_load_n(&go_on, __ATOMIC_ACQUIRE)) {
-		uint32_t n;
-		struct g *gp = runq_steal_deque(mine, &q, &n);
-
-		for (; gp; gp = deque_pop(&mine->deque))
-			count(gp);
-	}
-	return NULL;
+	for (; gp; gp = deque_pop(&mine->deque))
+		count_taken(gp);
 }
 
 /* Mostly near empty, where owner and thieves meet; but it grows, too. */
@@ -131,33 +98,22 @@ own(int n)
 		OK(deque_push(&q.deque, &gs[i]));
 		if (i / 1000 % 2 == 0 && i % 4 != 1 &&
 		    (gp = deque_pop(&q.deque)))
-			count(gp);
+			count_taken(gp);
 		if (i % 31 == 0 && (gp = deque_steal(&q.deque)))
-			count(gp);
+			count_taken(gp);
 	}
+}
+
+static void
+drain(void)
+{
+	struct g *gp;
+
+	while ((gp = deque_pop(&q.deque)))
+		count_taken(gp);
 }
 
 TEST(each_is_taken_exactly_once)
 {
-	static struct runq mine[THIEVES];
-	pthread_t t[THIEVES];
-	int n = (int)t_scale(ITEMS), wrong = 0;
-	struct g *gp;
-
-	setup(ITEMS);
-	for (int round = 0; round < 20; round++) {
-		memset(taken, 0, sizeof taken);
-		go_on = 1;
-		for (int i = 0; i < THIEVES; i++)
-			pthread_create(&t[i], NULL, thieve, &mine[i]);
-		own(n);
-		__atomic_store_n(&go_on, 0, __ATOMIC_RELEASE);
-		for (int i = 0; i < THIEVES; i++)
-			pthread_join(t[i], NULL);
-		while ((gp = deque_pop(&q.deque)))
-			count(gp);
-		for (int i = 0; i < n; i++)
-			wrong += taken[i] != 1;
-	}
-	EQ(wrong, 0);
+	each_taken_once(&(struct contest){ 30000, own, steal, drain });
 }

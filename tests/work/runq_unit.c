@@ -1,24 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The run queue: exact for all sizes, and each goroutine taken once. */
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "runq.h"
-#include "t.h"
-
-static struct runq q, thief;
-static struct g *gs;
-
-static void
-setup(int n)
-{
-	memset(&q, 0, sizeof q);
-	memset(&thief, 0, sizeof thief);
-	free(gs);
-	gs = aligned_alloc(CACHE_LINE, (size_t)(n + 1) * sizeof *gs);
-	memset(gs, 0, (size_t)(n + 1) * sizeof *gs);
-}
+#include "runq_thieves.h"
 
 TEST(fifo_for_all_sizes)
 {
@@ -158,32 +140,16 @@ TEST(urgent_in_order)
 
 /* ---- owner against thieves ---- */
 
-enum { ITEMS = 20000, THIEVES = 3 };
-static int taken[ITEMS];
-static int go_on = 1;
-
 static void
-count(struct g *gp)
+steal(struct runq *mine)
 {
-	__atomic_add_fetch(&taken[gp - gs], 1, __ATOMIC_RELAXED);
-}
+	uint32_t n;
+	struct g *gp = runq_steal(mine, &q, &n);
 
-static void *
-thieve(void *arg)
-{
-	struct runq *mine = arg;
-
-	while (__atomic_load_n(&go_on, __ATOMIC_ACQUIRE)) {
-		uint32_t n;
-		struct g *gp = runq_steal(mine, &q, &n);
-
-		if (!gp && (gp = runq_peek_next(&q)) &&
-		    !runq_steal_next(&q, gp))
-			gp = NULL;
-		for (; gp; gp = runq_get(mine))
-			count(gp);
-	}
-	return NULL;
+	if (!gp && (gp = runq_peek_next(&q)) && !runq_steal_next(&q, gp))
+		gp = NULL;
+	for (; gp; gp = runq_get(mine))
+		count_taken(gp);
 }
 
 /* The owner puts everything once, by ring or by runnext, and takes some. */
@@ -199,40 +165,29 @@ own(int n)
 			struct g *head = runq_get(&q);
 
 			if (head)
-				count(head);
+				count_taken(head);
 		}
 		if (i % 5 == 0 && (gp = runq_get(&q)))
-			count(gp);
+			count_taken(gp);
 		if (i % 7 == 0 && (gp = runq_take_next(&q)))
-			count(gp);
+			count_taken(gp);
 	}
+}
+
+static void
+drain(void)
+{
+	struct g *gp;
+
+	if ((gp = runq_take_next(&q)))
+		count_taken(gp);
+	while ((gp = runq_get(&q)))
+		count_taken(gp);
 }
 
 TEST(each_is_taken_exactly_once)
 {
-	static struct runq mine[THIEVES];
-	pthread_t t[THIEVES];
-	int n = (int)t_scale(ITEMS), wrong = 0;
-	struct g *gp;
-
-	setup(ITEMS);
-	for (int round = 0; round < 20; round++) {
-		memset(taken, 0, sizeof taken);
-		go_on = 1;
-		for (int i = 0; i < THIEVES; i++)
-			pthread_create(&t[i], NULL, thieve, &mine[i]);
-		own(n);
-		__atomic_store_n(&go_on, 0, __ATOMIC_RELEASE);
-		for (int i = 0; i < THIEVES; i++)
-			pthread_join(t[i], NULL);
-		if ((gp = runq_take_next(&q)))
-			count(gp);
-		while ((gp = runq_get(&q)))
-			count(gp);
-		for (int i = 0; i < n; i++)
-			wrong += taken[i] != 1;
-	}
-	EQ(wrong, 0);
+	each_taken_once(&(struct contest){ 20000, own, steal, drain });
 }
 
 /*
