@@ -17,14 +17,8 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
-
-/* A sanitizer has a handler of its own and ends in its own way. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
-#endif
 
 static weft_waitgroup never;
 static void (*job)(void);
@@ -86,7 +80,8 @@ dies_by(int sig, int (*main_fn)(int, char **), void (*fn)(void),
 	job = fn;
 	status = status_of(main_fn, said, sizeof said);
 	OK(!strstr(said, "overflowed"));
-	if (SANITIZED) {
+	/* A sanitizer has a handler of its own and ends in its own way. */
+	if (T_SANITIZED) {
 		OK(!strstr(said, "weft:"));
 		OK(status != 0);
 		return;
@@ -123,21 +118,12 @@ TEST(in_main_goroutine)
 	    "weft: SIGSEGV at address 0x40 in the main goroutine\n");
 }
 
-static void *
-write_plainly(void *arg)
-{
-	(void)arg;
-	write_nowhere();
-	return NULL;
-}
+PLAIN_THREAD(write_plainly, write_nowhere())
 
 static void
 write_on_thread(void)
 {
-	pthread_t t;
-
-	EQ(pthread_create(&t, NULL, write_plainly, NULL), 0);
-	pthread_join(t, NULL);
+	thread_run(write_plainly, NULL);
 }
 
 TEST(on_a_thread)

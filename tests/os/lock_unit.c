@@ -4,6 +4,7 @@
 
 #include "lock.h"
 #include "os.h"
+#include "plain_thread.h"
 #include "t.h"
 
 enum { THREADS = 4 };
@@ -26,10 +27,8 @@ TEST(exclusion)
 	long n = t_scale(500000);
 	pthread_t t[THREADS];
 
-	for (int i = 0; i < THREADS; i++)
-		pthread_create(&t[i], NULL, add, &n);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(t[i], NULL);
+	threads_start(t, THREADS, add, &n);
+	threads_join(t, THREADS);
 	EQ(counter, THREADS * n);
 }
 

@@ -7,17 +7,12 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "busy.h"
+#include "plain_thread.h"
 #include "run_env.h"
 
 static weft_waitgroup all;
 static long stop;
-
-static void
-hog(void)
-{
-	compute(&stop);
-	weft_waitgroup_done(&all);
-}
 
 static void
 set_all(void)
@@ -30,25 +25,17 @@ set_all(void)
 	}
 }
 
-static void *
-set_plainly(void *arg)
-{
-	set_all();
-	return arg;
-}
+PLAIN_THREAD(set_plainly, set_all())
 
 /* Threads that compute, wait and watch. */
 GTEST(change_in_all_threads, 2)
 {
-	pthread_t t;
-
 	weft_waitgroup_add(&all, 3);
 	for (int i = 0; i < 3; i++)
-		weft_go(hog);
+		weft_go(busy_goroutine, &stop, &all);
 	weft_sleep(WEFT_MS);
 	set_all();
-	EQ(pthread_create(&t, NULL, set_plainly, NULL), 0);
-	EQ(pthread_join(t, NULL), 0);
+	thread_run(set_plainly, NULL);
 	bump(&stop);
 	weft_waitgroup_wait(&all);
 }

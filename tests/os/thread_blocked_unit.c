@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "fdcall.h"
+#include "memory_limit.h"
 #include "os.h"
 #include "t.h"
 
@@ -93,11 +94,7 @@ lowest_free(void)
 static void
 no_more_numbers(bool really)
 {
-	struct rlimit l;
-
-	EQ(getrlimit(RLIMIT_NOFILE, &l), 0);
-	l.rlim_cur = really ? 0 : l.rlim_max;
-	EQ(setrlimit(RLIMIT_NOFILE, &l), 0);
+	limit_resource(RLIMIT_NOFILE, really ? 0 : RLIM_INFINITY);
 }
 
 TEST(a_thread_that_runs)

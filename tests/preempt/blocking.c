@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "plain_thread.h"
 #include "run_env.h"
 
 enum { MANY = 64, NAP_MS = 20 };
@@ -75,20 +76,7 @@ ETEST(results_migrating, 2, "WEFT_MIGRATE=1") { results(); }
 /* The same on a thread that is nobody's, and before there is a runtime. */
 TEST(results_without_a_runtime) { results(); }
 
-static void *
-on_thread(void *arg)
-{
-	results();
-	return arg;
-}
-
-GTEST(results_on_a_thread, 1)
-{
-	pthread_t t;
-
-	EQ(pthread_create(&t, NULL, on_thread, NULL), 0);
-	pthread_join(t, NULL);
-}
+GTEST(results_on_a_thread, 1) { thread_call(results); }
 
 GTEST(results_pinned, 2)
 {

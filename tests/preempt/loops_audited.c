@@ -2,11 +2,7 @@
 /* Endless loops, in a program that can be preempted by signals. */
 #include "loops.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SIGNALS = 0 };
-#else
-enum { SIGNALS = 1 };
-#endif
+enum { SIGNALS = !T_SANITIZED };
 
 static void
 preempted_or_taken(bool signals)

@@ -146,9 +146,8 @@ TEST(allocating_by_jemalloc)
 	char self[512], cmd[700];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	t_skip("the sanitizer has a malloc of its own");
-#endif
+	if (T_SANITIZED)
+		t_skip("the sanitizer has a malloc of its own");
 	if (t_emulated() || !there_is(lib))
 		t_skip("no jemalloc (apt install libjemalloc2)");
 	self[n > 0 ? n : 0] = 0;

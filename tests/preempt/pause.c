@@ -25,11 +25,7 @@ static long turns[MANY], stop, ended;
 static bool
 can_pause(void)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	return false;
-#else
-	return getauxval(AT_BASE) != 0;
-#endif
+	return !T_SANITIZED && getauxval(AT_BASE) != 0;
 }
 
 static void

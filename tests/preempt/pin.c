@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "leave_thread.h"
 #include "run_env.h"
 
 static weft_waitgroup all;
@@ -31,28 +32,18 @@ nap(void *arg)
 static void
 let_go(int how)
 {
-	weft_waitgroup wg = {0};
-
-	switch (how % 6) {
-	case 0:
-		weft_yield();
-		break;
-	case 1:
-		weft_waitgroup_add(&wg, 1);
-		weft_go(weft_waitgroup_done, &wg);
-		weft_waitgroup_wait(&wg);
-		break;
-	case 2:
-		weft_sleep(100 * WEFT_US);
-		break;
-	case 3:
+	switch (how % (LEAVE_WAYS + 3)) {
+	case LEAVE_WAYS:
 		weft_blocking(nap, NULL);
 		break;
-	case 4:
+	case LEAVE_WAYS + 1:
 		usleep(2000);
 		break;
-	default:
+	case LEAVE_WAYS + 2:
 		weft_go(weft_yield);
+		break;
+	default:
+		leave_thread(how % (LEAVE_WAYS + 3));
 	}
 }
 

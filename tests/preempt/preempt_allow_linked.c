@@ -13,13 +13,8 @@
 
 #include <weft.h>
 
+#include "build_folder.h"
 #include "t.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
-#endif
 
 enum { SKIPPED = 77 };
 
@@ -161,30 +156,13 @@ put(const char *name, const char *a, const char *b)
 	fclose(f);
 }
 
-/* The folder that this program's variant was built in. */
-static const char *
-folder(void)
-{
-	static char path[512];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-	char *s;
-
-	path[n > 0 ? n : 0] = '\0';
-	s = strstr(path, "/tests/preempt/");
-	if (!s)
-		t_skip("not where it was built");
-	*s = '\0';
-	return path;
-}
-
 static bool
 compile(const char *flags)
 {
-	const char *cc = getenv("CC");
 	char cmd[2048];
 
 	snprintf(cmd, sizeof cmd, "%s -w -O2 -g %s >%s/log 2>&1",
-	    cc && *cc ? cc : "cc", flags, dir);
+	    compiler(), flags, dir);
 	return system(cmd) == 0;
 }
 
@@ -219,7 +197,7 @@ run_program(const char *steps, const char *helps_too, const char *flags)
 	char all[2048];
 	int status;
 
-	if (SANITIZED)
+	if (T_SANITIZED)
 		t_skip("the sanitizers' programs are not looked at");
 	strcpy(dir, "/tmp/weft-linked-XXXXXX");
 	OK(mkdtemp(dir) != NULL);
@@ -228,7 +206,8 @@ run_program(const char *steps, const char *helps_too, const char *flags)
 	put("prog.c", frame, steps);
 	snprintf(all, sizeof all, "-Iinclude -o %s/prog %s/prog.c "
 	    "%s/libweft.a -L%s -Wl,--as-needed -lspins -lhelps "
-	    "-Wl,-rpath,%s -pthread %s", dir, dir, folder(), dir, dir, flags);
+	    "-Wl,-rpath,%s -pthread %s", dir, dir,
+	    folder_above("/tests/preempt/"), dir, dir, flags);
 	if (!compile(all))
 		t_skip("cannot link a program, or not at the top of the tree");
 	status = run_it();

@@ -10,11 +10,8 @@
 #include "raw_syscall.h"
 #include "run_env.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SIGNALS = 0 };		/* none are sent, and no handler is there */
-#else
-enum { SIGNALS = 1 };
-#endif
+/* With a sanitizer none are sent, and there is no handler. */
+enum { SIGNALS = !T_SANITIZED };
 
 static weft_waitgroup all;
 static long stop, got;

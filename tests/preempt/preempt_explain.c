@@ -11,11 +11,7 @@
 
 #include "run_env.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { AUDITED = 0 };
-#else
-enum { AUDITED = 1 };
-#endif
+enum { AUDITED = !T_SANITIZED };
 
 static __thread volatile int mine;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -12,11 +12,7 @@
 #include "t.h"
 
 /* AddressSanitizer wants to see every throw, and so C++ from the start. */
-#ifdef __SANITIZE_ADDRESS__
-enum { WITH_CXX = 1 };
-#else
-enum { WITH_CXX = 0 };
-#endif
+enum { WITH_CXX = T_ASAN };
 
 enum { GOROUTINES = 20 };
 

@@ -4,16 +4,12 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 static weft_waitgroup wg;
 
-static void *
-wake(void *arg)
-{
-	weft_waitgroup_done(&wg);
-	return arg;
-}
+PLAIN_THREAD(wake, weft_waitgroup_done(&wg))
 
 /* All were asleep once before, while the thread was there. */
 DIES(joined, 2, "no goroutines left")

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "leave_thread.h"
 #include "run_env.h"
 
 static weft_waitgroup all;
@@ -37,23 +38,10 @@ nap(void *arg)
 static void
 let_go(int how)
 {
-	weft_waitgroup wg = {0};
-
-	switch (how % 4) {
-	case 0:
-		weft_yield();
-		break;
-	case 1:
-		weft_waitgroup_add(&wg, 1);
-		weft_go(weft_waitgroup_done, &wg);
-		weft_waitgroup_wait(&wg);
-		break;
-	case 2:
-		weft_sleep(50 * WEFT_US);
-		break;
-	default:
+	if (how % (LEAVE_WAYS + 1) == LEAVE_WAYS)
 		weft_checkpoint();
-	}
+	else
+		leave_thread(how % (LEAVE_WAYS + 1));
 }
 
 static void

@@ -10,40 +10,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "busy.h"
+#include "child_process.h"
+#include "plain_thread.h"
 #include "run_env.h"
-
-#ifdef __SANITIZE_THREAD__
-enum { TSAN = 1 };
-#else
-enum { TSAN = 0 };
-#endif
 
 static weft_waitgroup all;
 static long stop;
-
-static void
-hog(void)
-{
-	compute(&stop);
-	weft_waitgroup_done(&all);
-}
-
-static void
-goes_round(void)
-{
-	while (!get(&stop))
-		weft_yield();
-	weft_waitgroup_done(&all);
-}
 
 /* Others that run meanwhile, in every way. */
 static void
 start_load(void)
 {
 	weft_waitgroup_add(&all, 4);
-	weft_go(hog);
+	weft_go(busy_goroutine, &stop, &all);
 	for (int i = 0; i < 3; i++)
-		weft_go(goes_round);
+		weft_go(yield_goroutine, &stop, &all);
 }
 
 static void
@@ -51,18 +33,6 @@ end_load(void)
 {
 	bump(&stop);
 	weft_waitgroup_wait(&all);
-}
-
-/* What the child of fork ended with, -1 if not by exit. */
-static int
-ended(pid_t pid)
-{
-	int status = 0;
-
-	OK(pid > 0);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 static void nothing(void) { }
@@ -89,7 +59,7 @@ GTEST(has_no_runtime, 2)
 	pid = fork();
 	if (pid == 0)
 		_exit(look_around());
-	EQ(ended(pid), 40);
+	EQ(exit_status(pid), 40);
 	end_load();
 }
 
@@ -129,7 +99,7 @@ GTEST(uses_what_is_its_own, 2)
 	pid = fork();
 	if (pid == 0)
 		_exit(use_objects());
-	EQ(ended(pid), 41);
+	EQ(exit_status(pid), 41);
 	end_load();
 }
 
@@ -159,12 +129,12 @@ GTEST(waits_for_its_threads, 1)
 {
 	pid_t pid;
 
-	if (TSAN)
+	if (T_TSAN)
 		t_skip("the sanitizer allows no threads after a fork");
 	pid = fork();
 	if (pid == 0)
 		_exit(wait_for_thread());
-	EQ(ended(pid), 42);
+	EQ(exit_status(pid), 42);
 }
 
 /* What it computes is not disturbed: no signals, no monitor. */
@@ -187,7 +157,7 @@ GTEST(computes, 1)
 	pid = fork();
 	if (pid == 0)
 		_exit(compute_long());
-	EQ(ended(pid), 43);
+	EQ(exit_status(pid), 43);
 	end_load();
 }
 
@@ -202,7 +172,7 @@ forks_and_returns(void)
 
 	if (pid == 0)
 		return;
-	EQ(ended(pid), 0);
+	EQ(exit_status(pid), 0);
 	weft_waitgroup_done(&all);
 }
 
@@ -227,7 +197,7 @@ TEST(returns_from_main)
 {
 	EQ(weft_run(main_that_forks, 0, NULL), 0);
 	OK(child > 0);
-	EQ(ended(child), 44);
+	EQ(exit_status(child), 44);
 }
 
 static void
@@ -245,7 +215,7 @@ defers(void)
 	pid = fork();
 	if (pid == 0)
 		return;
-	EQ(ended(pid), 45);
+	EQ(exit_status(pid), 45);
 	weft_waitgroup_done(&all);
 	for (;;)
 		weft_sleep(WEFT_SECOND);
@@ -270,7 +240,7 @@ GTEST(executes, 2)
 		execl("/bin/sh", "sh", "-c", "exit 46", (char *)NULL);
 		_exit(1);
 	}
-	EQ(ended(pid), 46);
+	EQ(exit_status(pid), 46);
 	EQ(WEXITSTATUS(system("exit 47")), 47);
 	end_load();
 }
@@ -287,7 +257,7 @@ GTEST(while_pinned, 2)
 		weft_yield();
 		_exit(look_around());
 	}
-	EQ(ended(pid), 40);
+	EQ(exit_status(pid), 40);
 	weft_unpin();
 }
 
@@ -298,7 +268,7 @@ forks(void *arg)
 
 	if (pid == 0)
 		_exit(48);
-	EQ(ended(pid), 48);
+	EQ(exit_status(pid), 48);
 	return arg;
 }
 
@@ -353,7 +323,7 @@ GTEST(gives_its_processor_away, 1)
 	pid = fork();
 	if (pid == 0)
 		_exit(50);
-	EQ(ended(pid), 50);
+	EQ(exit_status(pid), 50);
 	weft_waitgroup_wait(&all);
 	fclose(stream);
 }
@@ -367,17 +337,14 @@ forks_plainly(void *arg)
 
 	if (pid == 0)
 		_exit(look_around());
-	EQ(ended(pid), 40);
+	EQ(exit_status(pid), 40);
 	return arg;
 }
 
 GTEST(from_a_thread, 2)
 {
-	pthread_t t;
-
 	start_load();
-	EQ(pthread_create(&t, NULL, forks_plainly, NULL), 0);
-	pthread_join(t, NULL);
+	thread_run(forks_plainly, NULL);
 	end_load();
 }
 
@@ -390,5 +357,5 @@ TEST(before_the_runtime)
 		hogs_body = nothing;
 		_exit(weft_run(hogs_main, 0, NULL) == 0 ? 49 : 1);
 	}
-	EQ(ended(pid), 49);
+	EQ(exit_status(pid), 49);
 }

@@ -6,19 +6,10 @@
 #define _GNU_SOURCE 1
 #include <sys/wait.h>
 
+#include "fd_expect.h"
 #include "fd_pairs.h"
 
 static weft_waitgroup all;
-
-static void
-read_x(int fd)
-{
-	char c = 0;
-
-	EQ(weft_read(fd, &c, 1), 1);
-	EQ(c, 'x');
-	weft_waitgroup_done(&all);
-}
 
 /* What the child gives to _exit; a child that hangs is killed by itself. */
 static int
@@ -55,8 +46,8 @@ child_closes(int k, int rd, int wr)
 
 	(void)k;
 	weft_waitgroup_add(&all, 2);
-	weft_go(read_x, rd);
-	OK(weft_go_readable(rd, read_x, rd) > 0);
+	weft_go(expect_byte, rd, 'x', &all);
+	OK(weft_go_readable(rd, expect_byte, rd, 'x', &all) > 0);
 	let_them_wait(2);
 	EQ(result_of(close_it, rd), 0);
 	EQ(weft_write(wr, "x", 1), 1);
@@ -108,7 +99,7 @@ static void
 child_uses(int k, int rd, int wr)
 {
 	weft_waitgroup_add(&all, 1);
-	weft_go(read_x, rd);
+	weft_go(expect_byte, rd, 'x', &all);
 	let_them_wait(1);
 	EQ(result_of(use_some, rd), 0);
 	EQ(weft_write(wr, "x", 1), 1);

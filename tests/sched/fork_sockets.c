@@ -10,35 +10,16 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "child_process.h"
 #include "connection.h"
+#include "fd_expect.h"
 #include "run_env.h"
 
 static weft_waitgroup all;
 static int pair[4][2];
 static long stop, turns;
 
-static int
-ended(pid_t pid)
-{
-	int status = 0;
-
-	OK(pid > 0);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 /* ---- load in the parent: echoes on pairs 0 and 1 ---- */
-
-static void
-answer(int fd)
-{
-	char c;
-
-	while (weft_read(fd, &c, 1) == 1)
-		EQ(weft_write(fd, &c, 1), 1);
-	weft_waitgroup_done(&all);
-}
 
 static void
 ask(int fd)
@@ -63,7 +44,7 @@ start_load(void)
 		(i % 2 ? tcp_pair : unix_pair)(pair[i]);
 	weft_waitgroup_add(&all, 4);
 	for (int i = 0; i < 2; i++) {
-		weft_go(answer, pair[i][0]);
+		weft_go(echo_bytes, pair[i][0], &all);
 		weft_go(ask, pair[i][1]);
 	}
 	await(&turns, 10);
@@ -155,7 +136,7 @@ child_does(int (*what)(void), int want)
 		pid = fork();
 		if (pid == 0)
 			_exit(what());
-		EQ(ended(pid), want);
+		EQ(exit_status(pid), want);
 		await(&turns, get(&turns) + 10);
 	}
 	warm_pair();
@@ -174,10 +155,7 @@ static long read_late;
 static void
 reads_late(int fd)
 {
-	char c = 0;
-
-	EQ(weft_read(fd, &c, 1), 1);
-	EQ(c, 'l');
+	check_byte(fd, 'l');
 	bump(&read_late);
 	weft_waitgroup_done(&all);
 }
@@ -215,7 +193,7 @@ child_closes(int (*what)(void), int want)
 	pid = fork();
 	if (pid == 0)
 		_exit(what());
-	EQ(ended(pid), want);
+	EQ(exit_status(pid), want);
 	EQ(get(&read_late), 0);
 	EQ(weft_write(pair[2][1], "l", 1), 1);
 	EQ(weft_write(pair[3][1], "l", 1), 1);
@@ -262,7 +240,7 @@ kept_by_child(void)
 	s = io_now();
 	OK(s.stale < 100);
 	NEED(close(gate[1]));
-	EQ(ended(pid), 45);
+	EQ(exit_status(pid), 45);
 	NEED(close(gate[0]));
 	pair[2][1] = fresh[0];
 	end_load();
@@ -297,6 +275,6 @@ GTEST(shares_one, 2)
 		mine += i % 2 && recv(pair[2][0], &c, 1, MSG_DONTWAIT) == 1;
 	}
 	EQ(weft_write(pair[2][1], "e", 1), 1);
-	EQ(ended(pid) + mine, BYTES);
+	EQ(exit_status(pid) + mine, BYTES);
 	end_load();
 }

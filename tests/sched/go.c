@@ -8,18 +8,10 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 static weft_waitgroup all;
-
-static void
-run_one(void *(*fn)(void *), void *arg)
-{
-	pthread_t t;
-
-	EQ(pthread_create(&t, NULL, fn, arg), 0);
-	pthread_join(t, NULL);
-}
 
 /* ---- ids ---- */
 
@@ -220,7 +212,7 @@ GTEST(by_a_thread, 2)
 	long n = t_scale(1000);
 
 	weft_waitgroup_add(&all, (int)n);
-	run_one(plain, &n);
+	thread_run(plain, &n);
 	weft_waitgroup_wait(&all);
 	EQ(ran, n);
 }
@@ -231,10 +223,8 @@ GTEST(by_threads, 2)
 	pthread_t t[THREADS];
 
 	weft_waitgroup_add(&all, (int)n * THREADS);
-	for (int i = 0; i < THREADS; i++)
-		EQ(pthread_create(&t[i], NULL, plain, &n), 0);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(t[i], NULL);
+	threads_start(t, THREADS, plain, &n);
+	threads_join(t, THREADS);
 	weft_waitgroup_wait(&all);
 	EQ(ran, n * THREADS);
 }

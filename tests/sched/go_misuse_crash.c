@@ -11,13 +11,8 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
-#endif
 
 static weft_waitgroup wg;
 
@@ -113,7 +108,7 @@ DIES(out_of_records, 1, "weft_go(nothing): out of memory: no record, ")
 {
 	struct rlimit no_more = { 1 << 20, 1 << 20 };
 
-	if (t_valgrind() || SANITIZED || t_emulated())
+	if (t_valgrind() || T_SANITIZED || t_emulated())
 		t_skip("needs a limit of memory");
 	weft_go(nothing, NULL);
 	weft_yield();
@@ -125,12 +120,7 @@ DIES(out_of_records, 1, "weft_go(nothing): out of memory: no record, ")
 
 /* ---- not on a goroutine ---- */
 
-static void *
-defer_plainly(void *arg)
-{
-	weft_defer(nothing, arg);
-	return NULL;
-}
+PLAIN_THREAD(defer_plainly, weft_defer(nothing, arg))
 
 static void *
 exit_plainly(void *arg)
@@ -139,23 +129,14 @@ exit_plainly(void *arg)
 	weft_goexit();
 }
 
-static void
-on_a_thread(void *(*fn)(void *))
-{
-	pthread_t t;
-
-	EQ(pthread_create(&t, NULL, fn, NULL), 0);
-	pthread_join(t, NULL);
-}
-
 DIES(defer_on_thread, 1, "weft_defer: not on a goroutine")
 {
-	on_a_thread(defer_plainly);
+	thread_run(defer_plainly, NULL);
 }
 
 DIES(exit_on_thread, 1, "weft_goexit: not on a goroutine")
 {
-	on_a_thread(exit_plainly);
+	thread_run(exit_plainly, NULL);
 }
 
 DIES(defer_without_runtime, 0, "weft_defer: not on a goroutine")
@@ -200,9 +181,6 @@ done_plainly(void *arg)
 
 DIES(waitgroup_negative_on_thread, 0, "counter is negative")
 {
-	pthread_t t;
-
 	weft_waitgroup_add(&wg, 1);
-	EQ(pthread_create(&t, NULL, done_plainly, &wg), 0);
-	pthread_join(t, NULL);
+	thread_run(done_plainly, &wg);
 }

@@ -87,13 +87,9 @@ calm_down(void)
 static void *
 watch(void *moved)
 {
-	long before;
-
 	settle();
 	calm_down();
-	before = activity();
-	sleep_for(2);
-	*(long *)moved = activity() - before;
+	*(long *)moved = activity_in(2);
 	weft_waitgroup_done(&gate);
 	return NULL;
 }
@@ -101,20 +97,15 @@ watch(void *moved)
 static void
 idle_again(void *(*thread)(void *), void *arg)
 {
-	pthread_t t;
-
 	be_busy();
-	pthread_create(&t, NULL, thread, arg);
-	weft_waitgroup_wait(&gate);
-	pthread_join(t, NULL);
+	wait_watched(&gate, thread, arg);
 }
 
 GTEST(no_thread_moves, 2)
 {
 	long moved = -1;
 
-	if (OWN_THREAD)
-		t_skip("the sanitizer has a thread of its own");
+	need_own_threads();
 	idle_again(watch, &moved);
 	EQ(moved, 0);
 }
@@ -138,16 +129,12 @@ static void *
 watch_blocked(void *moved)
 {
 	weft_stats s;
-	long before;
-
 	do {
 		sched_yield();
 		weft_stats_read(&s, sizeof s);
 	} while (s.threads_idle + 2 < s.threads);
 	calm_down();
-	before = activity();
-	sleep_for(2);
-	*(long *)moved = activity() - before;
+	*(long *)moved = activity_in(2);
 	EQ(write(fd[1], "xy", 2), 2);
 	return NULL;
 }
@@ -155,17 +142,13 @@ watch_blocked(void *moved)
 GTEST(nor_while_some_are_blocked, 2)
 {
 	long moved = -1;
-	pthread_t t;
 
-	if (OWN_THREAD)
-		t_skip("the sanitizer has a thread of its own");
+	need_own_threads();
 	EQ(pipe(fd), 0);
 	weft_waitgroup_add(&busy, 2);
 	weft_go(sleeps);
 	weft_go(sleeps);
-	pthread_create(&t, NULL, watch_blocked, &moved);
-	weft_waitgroup_wait(&busy);
-	pthread_join(t, NULL);
+	wait_watched(&busy, watch_blocked, &moved);
 	EQ(moved, 0);
 }
 
@@ -177,9 +160,7 @@ mark(void *arg)
 	(void)arg;
 	settle();
 	calm_down();
-	mark_begin();
-	sleep_for(2);
-	mark_end();
+	mark_for(2);
 	weft_waitgroup_done(&gate);
 	return NULL;
 }

@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "connection.h"
+#include "fd_expect.h"
 #include "quiescence.h"
 
 enum { EACH = 20, ALL = 5 * EACH };
@@ -19,10 +20,7 @@ static weft_waitgroup all;
 static void
 hear(int fd)
 {
-	char c = 0;
-
-	EQ(weft_read(fd, &c, 1), 1);
-	EQ(c, 'x');
+	check_byte(fd, 'x');
 	weft_waitgroup_done(&all);
 }
 
@@ -132,12 +130,8 @@ speak(void)
 static void *
 watch(void *moved)
 {
-	long before;
-
 	calm_down();
-	before = activity();
-	sleep_for(2);
-	*(long *)moved = activity() - before;
+	*(long *)moved = activity_in(2);
 	speak();
 	return NULL;
 }
@@ -146,9 +140,7 @@ static void *
 mark(void *arg)
 {
 	calm_down();
-	mark_begin();
-	sleep_for(2);
-	mark_end();
+	mark_for(2);
 	speak();
 	return arg;
 }
@@ -156,20 +148,15 @@ mark(void *arg)
 static void
 idle_program(void *(*thread)(void *), void *arg)
 {
-	pthread_t t;
-
 	start();
-	NEED(-pthread_create(&t, NULL, thread, arg));
-	weft_waitgroup_wait(&all);
-	pthread_join(t, NULL);
+	wait_watched(&all, thread, arg);
 }
 
 GTEST(no_thread_moves, 4)
 {
 	long moved = -1;
 
-	if (OWN_THREAD)
-		t_skip("the sanitizer has a thread of its own");
+	need_own_threads();
 	deadlines = true;
 	idle_program(watch, &moved);
 	EQ(moved, 0);

@@ -29,12 +29,8 @@ waiter(void)
 static void *
 watch(void *moved)
 {
-	long before;
-
 	settle();
-	before = activity();
-	sleep_for(seconds());
-	*(long *)moved = activity() - before;
+	*(long *)moved = activity_in(seconds());
 	weft_waitgroup_done(&gate);
 	return NULL;
 }
@@ -42,22 +38,17 @@ watch(void *moved)
 static void
 idle_program(void *(*thread)(void *), void *arg)
 {
-	pthread_t t;
-
 	weft_waitgroup_add(&gate, 1);
 	for (int i = 0; i < 100; i++)
 		weft_go(waiter);
-	pthread_create(&t, NULL, thread, arg);
-	weft_waitgroup_wait(&gate);
-	pthread_join(t, NULL);
+	wait_watched(&gate, thread, arg);
 }
 
 GTEST(no_thread_moves, 4)
 {
 	long moved = -1;
 
-	if (OWN_THREAD)
-		t_skip("the sanitizer has a thread of its own");
+	need_own_threads();
 	idle_program(watch, &moved);
 	EQ(moved, 0);
 }
@@ -69,9 +60,7 @@ mark(void *arg)
 {
 	(void)arg;
 	settle();
-	mark_begin();
-	sleep_for(seconds());
-	mark_end();
+	mark_for(seconds());
 	weft_waitgroup_done(&gate);
 	return NULL;
 }

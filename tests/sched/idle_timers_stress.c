@@ -19,12 +19,8 @@ static weft_waitgroup gate;
 static void *
 watch(void *moved)
 {
-	long before;
-
 	settle();
-	before = activity();
-	sleep_for(0.7);
-	*(long *)moved = activity() - before;
+	*(long *)moved = activity_in(0.7);
 	weft_waitgroup_done(&gate);
 	return NULL;
 }
@@ -53,16 +49,12 @@ static void
 nobody_moves(int sleepers)
 {
 	long moved = -1;
-	pthread_t t;
 
-	if (OWN_THREAD)
-		t_skip("the sanitizer has a thread of its own");
+	need_own_threads();
 	weft_waitgroup_add(&gate, 1);
 	for (int i = 0; i < sleepers; i++)
 		weft_go(sleep_long, i);
-	EQ(pthread_create(&t, NULL, watch, &moved), 0);
-	weft_waitgroup_wait(&gate);
-	pthread_join(t, NULL);
+	wait_watched(&gate, watch, &moved);
 	EQ(moved, 0);
 }
 
@@ -75,16 +67,12 @@ static void *
 watch_stopped(void *moved)
 {
 	weft_timer *t[100];
-	long before;
-
 	for (int i = 0; i < 100; i++)
 		t[i] = weft_after_func((400 + i * 3) * WEFT_MS, nothing, NULL);
 	for (int i = 0; i < 100; i++)
 		OK(weft_timer_stop(t[i]));
 	settle();
-	before = activity();
-	sleep_for(0.6);
-	*(long *)moved = activity() - before;
+	*(long *)moved = activity_in(0.6);
 	weft_waitgroup_done(&gate);
 	return NULL;
 }
@@ -93,14 +81,10 @@ watch_stopped(void *moved)
 GTEST(stopped_timers_wake_nobody, 2)
 {
 	long moved = -1;
-	pthread_t t;
 
-	if (OWN_THREAD)
-		t_skip("the sanitizer has a thread of its own");
+	need_own_threads();
 	weft_waitgroup_add(&gate, 1);
-	EQ(pthread_create(&t, NULL, watch_stopped, &moved), 0);
-	weft_waitgroup_wait(&gate);
-	pthread_join(t, NULL);
+	wait_watched(&gate, watch_stopped, &moved);
 	OK(moved >= 0 && moved <= 20);
 }
 
@@ -111,9 +95,7 @@ static void *
 look_and_leave(void *arg)
 {
 	settle();
-	mark_begin();
-	sleep_for(1);
-	mark_end();
+	mark_for(1);
 	_exit(0);
 	return arg;
 }

@@ -8,13 +8,6 @@
 
 #include "t.h"
 
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/lsan_interface.h>
-#define LEAKS() __lsan_do_recoverable_leak_check()
-#else
-#define LEAKS() 0
-#endif
-
 static int destroyed;
 
 static void
@@ -128,7 +121,7 @@ GTEST(each_has_its_own, 4)
 	EQ(destroyed, 0);
 	while (weft_goroutines() > 1)
 		weft_yield();
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 /* ---- the end ---- */
@@ -179,7 +172,7 @@ GTEST(destroyed_once, 1)
 	run(set_twice, &n);
 	EQ(n, 5);
 	EQ(destroyed, 5);
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 /* The next goroutine, which gets the same record, finds nothing. */
@@ -332,7 +325,7 @@ GTEST(destroy_sets_again, 1)
 	run(set_again, &x);
 	EQ(again_n, 4);
 	run(find_nothing, NULL);
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 /* A destroy that sets another key: that is destroyed in the next round. */
@@ -377,7 +370,7 @@ GTEST(destroy_exits_goroutine, 1)
 {
 	run(set_exits, &letter_w);
 	OK(is_story("dwww"));
-	EQ(LEAKS(), 0);
+	EQ(t_leaks(), 0);
 }
 
 /* A destroy that lets others run, and is resumed elsewhere. */
@@ -463,10 +456,7 @@ GTEST(no_growth, 2)
 	while (weft_goroutines() > 1)
 		weft_yield();
 	EQ(n, 2 * rounds);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-	OK(t_resident() - before < 4 << 20);
-#else
-	(void)before;	/* ThreadSanitizer keeps 1 KiB of each goroutine */
-#endif
-	EQ(LEAKS(), 0);
+	/* ThreadSanitizer keeps 1 KiB of each goroutine. */
+	OK(T_SANITIZED || t_resident() - before < 4 << 20);
+	EQ(t_leaks(), 0);
 }

@@ -7,6 +7,7 @@
 #define SILENCE_H
 
 #include <dirent.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,17 +19,6 @@
 #include <weft.h>
 
 #include "t.h"
-
-#ifdef __SANITIZE_THREAD__
-enum { OWN_THREAD = 1 };	/* the sanitizer has a thread of its own */
-#else
-enum { OWN_THREAD = 0 };
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
-#endif
 
 static void
 sleep_for(double s)
@@ -90,8 +80,45 @@ settle(void)
 	sleep_for(0.5);
 }
 
-static void mark_begin(void) { prctl(PR_GET_DUMPABLE, 1); }
-static void mark_end(void) { prctl(PR_GET_DUMPABLE, 2); }
+/* What the others have done meanwhile. */
+static inline long
+activity_in(double seconds)
+{
+	long before = activity();
+
+	sleep_for(seconds);
+	return activity() - before;
+}
+
+/* Skips where a thread that is not weft's is counted, too. */
+static inline void
+need_own_threads(void)
+{
+	if (T_TSAN)
+		t_skip("the sanitizer has a thread of its own");
+}
+
+/* Waits, as a goroutine, while a plain thread watches and ends the wait. */
+static inline void
+wait_watched(weft_waitgroup *wg, void *(*watch)(void *), void *arg)
+{
+	pthread_t t;
+
+	EQ(pthread_create(&t, NULL, watch, arg), 0);
+	weft_waitgroup_wait(wg);
+	EQ(pthread_join(t, NULL), 0);
+}
+
+static inline void mark_begin(void) { prctl(PR_GET_DUMPABLE, 1); }
+static inline void mark_end(void) { prctl(PR_GET_DUMPABLE, 2); }
+
+static inline void
+mark_for(double seconds)
+{
+	mark_begin();
+	sleep_for(seconds);
+	mark_end();
+}
 
 /* Calls made between the two marks, less the sleep of the one that looks. The
  * end of a call may be a line of its own. */
@@ -137,7 +164,7 @@ trace(const char *test)
 	long calls;
 	int fd;
 
-	if (SANITIZED)
+	if (T_SANITIZED)
 		t_skip("not under a sanitizer");
 	if (getenv("RUN") && *getenv("RUN"))
 		t_skip("not under an emulator");

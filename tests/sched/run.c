@@ -10,6 +10,7 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 /* What the user who runs the tests has set must not matter. */
@@ -93,15 +94,13 @@ static int
 run_again(int argc, char **argv)
 {
 	weft_waitgroup wg = {0};
-	pthread_t t;
 
 	(void)argc, (void)argv;
 	run_busy(NULL);
 	weft_waitgroup_add(&wg, 1);
 	weft_go(run_in_goroutine, &wg);
 	weft_waitgroup_wait(&wg);
-	EQ(pthread_create(&t, NULL, run_busy, NULL), 0);
-	pthread_join(t, NULL);
+	thread_run(run_busy, NULL);
 	return 5;
 }
 

@@ -7,6 +7,7 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 static weft_waitgroup all;
@@ -197,12 +198,7 @@ change_often(unsigned seed)
 	weft_waitgroup_done(&all);
 }
 
-static void *
-change_plainly(void *arg)
-{
-	change_often((unsigned)(uintptr_t)arg);
-	return NULL;
-}
+PLAIN_THREAD(change_plainly, change_often((unsigned)(uintptr_t)arg))
 
 GTEST(all_at_once, 3)
 {
@@ -219,6 +215,5 @@ GTEST(all_at_once, 3)
 	weft_waitgroup_wait(&all);
 	EQ(3 + balance, weft_procs());
 	EQ(work, 20L * n);
-	for (int i = 0; i < 3; i++)
-		pthread_join(t[i], NULL);
+	threads_join(t, 3);
 }

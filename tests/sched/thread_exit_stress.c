@@ -6,6 +6,7 @@
 
 #include <weft.h>
 
+#include "stats_now.h"
 #include "t.h"
 
 /* Nobody computes without a processor, on a thread more. */
@@ -39,22 +40,13 @@ use_threads(int n)
 	weft_waitgroup_wait(&wg);
 }
 
-static int
-threads(void)
-{
-	weft_stats s;
-
-	weft_stats_read(&s, sizeof s);
-	return s.threads;
-}
-
 GTEST(made_and_used_again, 8)
 {
 	use_threads(8);
-	OK(threads() >= 8);
+	OK(stats_now().threads >= 8);
 	for (int i = 0; i < 50; i++)
 		use_threads(8);
-	OK(threads() <= 8 + 2);
+	OK(stats_now().threads <= 8 + 2);
 }
 
 /* Polls: how long they take to leave is theirs to choose. */
@@ -63,11 +55,11 @@ GTEST(leave_when_too_many, 16)
 	struct timespec ms = { .tv_nsec = 1000000 };
 
 	use_threads(16);
-	OK(threads() >= 16);
+	OK(stats_now().threads >= 16);
 	EQ(weft_set_procs(2), 16);
-	while (threads() > 2 + 2)
+	while (stats_now().threads > 2 + 2)
 		nanosleep(&ms, NULL);
 	EQ(weft_set_procs(16), 2);
 	use_threads(16);
-	OK(threads() >= 16);
+	OK(stats_now().threads >= 16);
 }

@@ -17,7 +17,7 @@
 #include "sched.h"
 #include "t.h"
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if T_SANITIZED
 TEST(all) { t_skip("the sanitizer has pthread_create"); }
 #else
 

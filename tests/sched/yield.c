@@ -6,6 +6,7 @@
 
 #include <weft.h>
 
+#include "plain_thread.h"
 #include "t.h"
 
 static weft_waitgroup all;
@@ -231,10 +232,8 @@ static void
 on_a_thread(void)
 {
 	bool returned = false;
-	pthread_t t;
 
-	EQ(pthread_create(&t, NULL, yield_plainly, &returned), 0);
-	pthread_join(t, NULL);
+	thread_run(yield_plainly, &returned);
 	OK(returned);
 }
 
