@@ -119,12 +119,6 @@ network(void)
 	EQ(poll(&p, 1, 0), 0);
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
-#endif
-
 GTEST(can_be_preempted, 1)
 {
 	char text[4096];
@@ -135,7 +129,7 @@ GTEST(can_be_preempted, 1)
 	process();
 	network();
 	weft_preempt_explain(text, sizeof text);
-	if (SANITIZED || strstr(text, "no table of frames"))
+	if (T_SANITIZED || strstr(text, "no table of frames"))
 		t_skip("this compiler's programs cannot be preempted");
 	if (!can_preempt())
 		t_fail(__FILE__, __LINE__, text);

@@ -14,15 +14,11 @@
 #include <unistd.h>
 
 #include "audit.h"
+#include "build_folder.h"
 #include "imports.h"
 #include "refusals.h"
 #include "t.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
-#endif
 #ifdef __x86_64__
 #define ARCH "x86_64"
 #else
@@ -146,7 +142,7 @@ TEST(this_program)
 	OK(m.interp);
 	OK(m.tls_bytes > 0);
 	OK(!m.odd);
-	OK(SANITIZED || strstr(m.name, "audit_unit"));
+	OK(T_SANITIZED || strstr(m.name, "audit_unit"));
 	EQ(module_at(&m, &none), -ENOENT);
 	EQ(module_at(NULL, &none), -ENOENT);
 }
@@ -203,14 +199,6 @@ clean_up(void)
 
 	snprintf(cmd, sizeof(cmd), "rm -r %s", dir);
 	OK(system(cmd) == 0);
-}
-
-static const char *
-compiler(void)
-{
-	const char *cc = getenv("CC");
-
-	return cc && *cc ? cc : "cc";
 }
 
 /* Compiles src to dir/out. */
@@ -400,22 +388,6 @@ static const char teller[] =
 	"	return bad;\n"
 	"}\n";
 
-/* The folder that this program's variant was built in. */
-static const char *
-folder(void)
-{
-	static char path[512];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-	char *s;
-
-	path[n > 0 ? n : 0] = '\0';
-	s = strstr(path, "/tests/elf/");
-	if (!s)
-		t_skip("not where it was built");
-	*s = '\0';
-	return path;
-}
-
 static bool
 compile_teller(const char *extra, const char *flags)
 {
@@ -424,7 +396,7 @@ compile_teller(const char *extra, const char *flags)
 	snprintf(defs, sizeof(defs), "%s -DEXTRA='%s'", flags, extra);
 	snprintf(all, sizeof(all), "-iquote src/base -iquote src/os "
 	    "-iquote src/arch -iquote src/arch/" ARCH " -iquote src/elf %s "
-	    "%s/obj/elf/*.o", defs, folder());
+	    "%s/obj/elf/*.o", defs, folder_above("/tests/elf/"));
 	return compile("teller", teller, all);
 }
 
@@ -469,7 +441,7 @@ TEST(programs_of_all_kinds)
 {
 	static char out[2 * AUDIT_TEXT];
 
-	if (SANITIZED)
+	if (T_SANITIZED)
 		t_skip("a sanitizer's objects do not stand alone");
 	if (!compile_teller("", ""))
 		t_skip("no compiler, or not at the top of the tree");
@@ -496,7 +468,7 @@ TEST(sanitized)
 	static struct audit a;
 	struct module m;
 
-	if (!SANITIZED)
+	if (!T_SANITIZED)
 		t_skip("for builds with a sanitizer");
 	OK(module_program(&m));
 	OK(!audit_module(&m, true, &a));

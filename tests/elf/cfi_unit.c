@@ -11,6 +11,7 @@
 #include "cfi.h"
 #include "t.h"
 #include "unwind.h"
+#include "xorshift.h"
 
 enum {
 	ROOM = 16384,
@@ -321,10 +322,7 @@ dice(void)
 {
 	static uint64_t x = 2463534242u;
 
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	return x;
+	return xorshift(&x);
 }
 
 static const uint8_t busy[] = {

@@ -22,6 +22,7 @@
 #include "tls_self.h"
 #include "unwind.h"
 #include "weft.h"
+#include "xorshift.h"
 
 #ifdef __x86_64__
 enum { CAN_STEP = 1 };
@@ -30,18 +31,10 @@ enum { CAN_STEP = 0 };
 #endif
 
 /* Sanitizers call their own functions everywhere. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { PLAIN = 0 };
-#else
-enum { PLAIN = 1 };
-#endif
+enum { PLAIN = !T_SANITIZED };
 
 /* ThreadSanitizer handles signals when it likes, somewhere else. */
-#ifdef __SANITIZE_THREAD__
-enum { ON_THE_SPOT = 0 };
-#else
-enum { ON_THE_SPOT = 1 };
-#endif
+enum { ON_THE_SPOT = !T_TSAN };
 
 #define OUTLINE __attribute__((__noinline__))
 
@@ -544,10 +537,7 @@ dice(void)
 {
 	static uint64_t x = 88172645463325252u;
 
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	return x;
+	return xorshift(&x);
 }
 
 /* A value that may be anything, but likes to look like an address. */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "build_folder.h"
 #include "t.h"
 
 enum { MOST_LINES = 29 };
@@ -28,39 +29,23 @@ static const char head[] =
 
 static char said[65536];
 
-/* The root of the tree, or NULL. */
-static const char *
-root(void)
-{
-	static char path[512];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-	char *s;
-
-	path[n > 0 ? n : 0] = '\0';
-	s = strstr(path, "/build/");
-	if (!s)
-		return NULL;
-	*s = '\0';
-	return path;
-}
-
 /* The compiler's status for that statement; what it said is in `said`. */
 static int
 compile(const char *statement)
 {
 	char name[] = "/tmp/weft-go-errors-XXXXXX", cmd[1024];
-	const char *cc = getenv("CC"), *dir = root();
 	int fd = mkstemp(name);
 	FILE *f = fdopen(fd, "w");
 	size_t n;
 
-	if (!dir || access("include/weft.h", R_OK) != 0)
+	folder_above("/build/");
+	if (access("include/weft.h", R_OK) != 0)
 		t_skip("not where it was built");
 	fprintf(f, "%s\t%s\n}\n", head, statement);
 	fclose(f);
 	snprintf(cmd, sizeof cmd, "%s -std=gnu11 -Wall -Wextra -Werror "
 	    "-Wshadow -Iinclude -fsyntax-only -x c %s 2>&1",
-	    cc && *cc ? cc : "cc", name);
+	    compiler(), name);
 	f = popen(cmd, "r");
 	n = fread(said, 1, sizeof said - 1, f);
 	said[n] = '\0';

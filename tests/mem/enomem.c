@@ -13,13 +13,8 @@
 
 #include <weft.h>
 
+#include "memory_limit.h"
 #include "t.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
-#endif
 
 enum { PAGE = 4096, MARK = 12345 };
 
@@ -34,41 +29,6 @@ in_use(void)
 		t_skip("no /proc/self/statm");
 	fclose(f);
 	return (rlim_t)pages * PAGE;
-}
-
-static void
-limit(rlim_t bytes)
-{
-	struct rlimit r;
-
-	EQ(getrlimit(RLIMIT_AS, &r), 0);
-	r.rlim_cur = bytes;
-	EQ(setrlimit(RLIMIT_AS, &r), 0);
-}
-
-static void
-unlimit(void)
-{
-	struct rlimit r;
-
-	EQ(getrlimit(RLIMIT_AS, &r), 0);
-	r.rlim_cur = r.rlim_max;
-	EQ(setrlimit(RLIMIT_AS, &r), 0);
-}
-
-/* Skips where a limit cannot be had, or is not obeyed (an emulator). */
-static void
-need_limit(void)
-{
-	void *p;
-
-	if (SANITIZED)
-		t_skip("a sanitizer needs memory");
-	limit(0);
-	p = mmap(NULL, 16 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	unlimit();
-	if (p != MAP_FAILED)
-		t_skip("RLIMIT_AS is not obeyed");
 }
 
 /* ---- goroutines ---- */
@@ -115,14 +75,14 @@ spawn_till_refused(void *arg)
 	int64_t id = 1;
 
 	(void)arg;
-	limit(0);
+	memory_limit(0);
 	while (id > 0 && made < 1000 * 1000)
 		id = spawn_one();
 	EQ(id, -ENOMEM);
 	EQ(spawn_one(), -ENOMEM);
 	EQ(weft_set_procs(1000), -ENOMEM);
 	EQ(weft_procs(), 1);
-	unlimit();
+	memory_unlimit();
 	OK(spawn_one() > 0);
 	__atomic_store_n(&refused, 1, __ATOMIC_RELEASE);
 	return NULL;
@@ -132,7 +92,7 @@ GTEST(spawn_refused, 1)
 {
 	pthread_t t;
 
-	need_limit();
+	need_memory_limit();
 	EQ(pthread_create(&t, NULL, spawn_till_refused, NULL), 0);
 	while (!__atomic_load_n(&refused, __ATOMIC_ACQUIRE))
 		;
@@ -153,10 +113,10 @@ defer_till_refused(void)
 {
 	int n = 1, err = weft_defer(count_defer, NULL);
 
-	limit(0);
+	memory_limit(0);
 	for (; !err && n < 1000 * 1000; n++)
 		err = weft_defer(count_defer, NULL);
-	unlimit();
+	memory_unlimit();
 	EQ(err, -ENOMEM);
 	EQ(weft_defer(count_defer, NULL), 0);
 	made = n;		/* one was refused, one came later */
@@ -164,7 +124,7 @@ defer_till_refused(void)
 
 GTEST(defer_refused, 1)
 {
-	need_limit();
+	need_memory_limit();
 	OK(weft_try_go(defer_till_refused) > 0);
 	while (weft_goroutines() > 1)
 		weft_yield();
@@ -190,13 +150,13 @@ TEST(start_refused)
 	weft_config c = { .procs = 2 };
 	int r = -ENOMEM, refusals = 0;
 
-	need_limit();
+	need_memory_limit();
 	for (rlim_t room = 0; r < 0 && room < 1 << 30; room += 128 << 10) {
-		limit(in_use() + room);
+		memory_limit(in_use() + room);
 		errno = MARK;
 		r = weft_run_config(&c, sizeof c, zero, 7, NULL);
 		EQ(errno, MARK);
-		unlimit();
+		memory_unlimit();
 		OK(r == -ENOMEM || r == -EAGAIN || r == 7);
 		refusals += r < 0;
 	}

@@ -15,11 +15,7 @@
 static weft_waitgroup gate;
 static long running;
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-enum { MEMORY_IS_OURS = 0 };
-#else
-enum { MEMORY_IS_OURS = 1 };
-#endif
+enum { MEMORY_IS_OURS = !T_SANITIZED };
 
 static void
 waiter(void)

@@ -9,26 +9,10 @@
 
 #include <weft.h>
 
+#include "memory_limit.h"
 #include "t.h"
 
 static weft_waitgroup never;
-
-static void
-limit_memory(void)
-{
-	struct rlimit r;
-	void *p;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	t_skip("a sanitizer needs memory");
-#endif
-	EQ(getrlimit(RLIMIT_AS, &r), 0);
-	r.rlim_cur = 0;
-	EQ(setrlimit(RLIMIT_AS, &r), 0);
-	p = mmap(NULL, 16 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p != MAP_FAILED)
-		t_skip("RLIMIT_AS is not obeyed");
-}
 
 static void
 hold_a_stack(void)
@@ -42,7 +26,8 @@ use_up(void)
 	weft_waitgroup_add(&never, 1);
 	weft_go(hold_a_stack);
 	weft_yield();
-	limit_memory();
+	need_memory_limit();
+	memory_limit(0);
 	while (weft_try_go_opt(WEFT_OPT(.name = "last"), hold_a_stack) > 0)
 		weft_yield();
 }
@@ -53,7 +38,7 @@ DIES(refused, 1, "out of memory: no stack of 196608 bytes to begin")
 }
 
 DIES(named, 1, "\"last\" (hold_a_stack, spawned at " __FILE__
-    ":46): out of memory: ")
+    ":31): out of memory: ")
 {
 	use_up();
 }
@@ -62,7 +47,8 @@ DIES(named, 1, "\"last\" (hold_a_stack, spawned at " __FILE__
 DIES(refused_large, 1, "out of memory: no stack of")
 {
 	weft_waitgroup_add(&never, 1);
-	limit_memory();
+	need_memory_limit();
+	memory_limit(0);
 	weft_go_opt(WEFT_OPT(.stack = 100 << 20), hold_a_stack);
 	weft_waitgroup_wait(&never);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Stacks whose memory goes back to the kernel: free ones, and parked ones. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,6 +8,7 @@
 #include <weft.h>
 
 #include "g.h"
+#include "guard_fault.h"
 #include "m.h"
 #include "os.h"
 #include "rand.h"
@@ -57,29 +56,6 @@ resident(void)
 	if (t_emulated())
 		t_skip("an emulator's own memory is counted too");
 	return t_resident();
-}
-
-static sigjmp_buf faulted;
-
-static void
-on_fault(int sig)
-{
-	(void)sig;
-	siglongjmp(faulted, 1);
-}
-
-static bool
-faults(char *p)
-{
-	struct sigaction sa = { .sa_handler = on_fault,
-	    .sa_flags = SA_NODEFER };
-
-	sigaction(SIGSEGV, &sa, NULL);
-	sigaction(SIGBUS, &sa, NULL);
-	if (sigsetjmp(faulted, 1))
-		return true;
-	*(volatile char *)p = 1;
-	return false;
 }
 
 TEST(two_calls_and_not_one_give_it_back)

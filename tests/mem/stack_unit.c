@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Stacks: classes, reuse, guards of all kinds; and record slabs. */
-#include <setjmp.h>
-#include <signal.h>
 #include <string.h>
 
+#include "guard_fault.h"
 #include "os.h"
 #include "slab.h"
 #include "stack.h"
@@ -66,29 +65,6 @@ TEST(spill_and_drain_lose_nothing)
 			}
 	}
 	EQ(found, N);
-}
-
-static sigjmp_buf faulted;
-
-static void
-on_fault(int sig)
-{
-	(void)sig;
-	siglongjmp(faulted, 1);
-}
-
-static bool
-faults(char *p)
-{
-	struct sigaction sa = { .sa_handler = on_fault,
-	    .sa_flags = SA_NODEFER };
-
-	sigaction(SIGSEGV, &sa, NULL);
-	sigaction(SIGBUS, &sa, NULL);
-	if (sigsetjmp(faulted, 1))
-		return true;
-	*(volatile char *)p = 1;
-	return false;
 }
 
 TEST(all_usable_bytes_are_usable_and_the_guard_is_not)

@@ -43,18 +43,12 @@ run_within(const char *name, char *buf, size_t cap)
 	return status;
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
-#endif
-
 static void
 need_valgrind(void)
 {
 	char said[16384];
 
-	if (SANITIZED || t_emulated() || t_valgrind())
+	if (T_SANITIZED || t_emulated() || t_valgrind())
 		t_skip("not with others that look on");
 	/* It may not know what a compiler writes for debuggers. */
 	run_within("no such test", said, sizeof said);

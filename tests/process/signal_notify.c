@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "plain_thread.h"
 #include "run_env.h"
 
 /* Never that long: the signal is there, or lost. */
@@ -297,10 +298,8 @@ from_here(void *arg)
 GTEST(by_a_plain_thread, 1)
 {
 	weft_chan *c = chan(1);
-	pthread_t t;
 
-	EQ(pthread_create(&t, NULL, from_here, c), 0);
-	pthread_join(t, NULL);
+	thread_run(from_here, c);
 	weft_chan_release(c);
 }
 
@@ -499,9 +498,8 @@ GTEST(comes_here_or_there, 2)
 	weft_chan *c = chan(1);
 	pthread_t t;
 
-#ifdef __SANITIZE_THREAD__
-	t_skip("the sanitizer keeps those that go to the program's handler");
-#endif
+	if (T_TSAN)
+		t_skip("the sanitizer keeps those of the program's handler");
 	signal(SIGUSR1, counts);
 	EQ(pthread_create(&t, NULL, sends_slowly, &n), 0);
 	while (!get(&senders)) {
@@ -565,9 +563,8 @@ notify_term(int argc, char **argv)
 
 TEST(default_after_the_runtime)
 {
-#ifdef __SANITIZE_THREAD__
-	t_skip("the handler does not ask then");
-#endif
+	if (T_TSAN)
+		t_skip("the handler does not ask then");
 	EQ(ends_by(notify_term, true), SIGTERM);
 }
 
@@ -722,7 +719,7 @@ ETEST(preempting_one_refused, 1, "WEFT_PREEMPT_SIGNAL=12")
 {
 	weft_chan *c = chan(1);
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !T_SANITIZED
 	EQ(weft_signal_notify(c, 12), -EINVAL);
 #endif
 	EQ(weft_signal_notify(c, SIGURG), 0);

@@ -25,11 +25,7 @@ extern "C" {
 #endif
 
 /* Everything is slower, and frames are larger. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { TORTURE_SAN = 1 };
-#else
-enum { TORTURE_SAN = 0 };
-#endif
+enum { TORTURE_SAN = T_SANITIZED };
 
 /* A goroutine that works. */
 struct me {
