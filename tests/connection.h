@@ -22,6 +22,7 @@
 #include <weft.h>
 
 #include "open_fds.h"
+#include "samples.h"
 #include "stats_now.h"
 #include "t.h"
 
@@ -210,20 +211,12 @@ check_wave(const unsigned char *buf, size_t n, uint64_t from)
 
 /* ---- times, to be printed ---- */
 
-static inline int
-by_size_(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static inline void
 print_times(const char *what, int64_t *ns, size_t n)
 {
 	if (n == 0)
 		return;
-	qsort(ns, n, sizeof ns[0], by_size_);
+	qsort(ns, n, sizeof ns[0], ascending);
 	printf("# %s: %zu, p50 %.1f us, p99 %.1f us, most %.1f us\n", what, n,
 	    (double)ns[n / 2] / 1e3, (double)ns[n * 99 / 100] / 1e3,
 	    (double)ns[n - 1] / 1e3);

@@ -71,6 +71,19 @@ expect_full(int fd, int result, weft_waitgroup *wg)
 	weft_waitgroup_done(wg);
 }
 
+/* ---- listeners ---- */
+
+/* Until it is closed. */
+static inline void
+accept_each(int listener, void (*serve)(int fd))
+{
+	int fd;
+
+	while ((fd = weft_accept(listener, NULL, NULL)) >= 0)
+		serve(fd);
+	EQ(fd, -EBADF);
+}
+
 /* ---- echoes ---- */
 
 static inline void

@@ -23,6 +23,17 @@
 		return NULL;						\
 	}
 
+/* The same with a pointer of that type to what it is given. */
+#define THREAD_JOB(name, type, job, call)				\
+	static void *							\
+	name(void *arg)							\
+	{								\
+		type *job = arg;					\
+									\
+		call;							\
+		return NULL;						\
+	}
+
 static inline pthread_t
 thread_start(void *(*fn)(void *), void *arg)
 {

@@ -43,6 +43,15 @@ run_env(int procs, const char *env, void (*fn)(void))
 	TEST(id) { run_env(n_procs, env, body_##id); }			\
 	static void body_##id(void)
 
+/* At file scope: no goroutine of this program loses its P. */
+#define NO_PREEMPTION							\
+	__attribute__((constructor)) static void			\
+	no_preemption(void)						\
+	{								\
+		setenv("WEFT_PREEMPT_SIGNAL", "-1", 1);			\
+		setenv("WEFT_MAX_DETACHED", "-1", 1);			\
+	}
+
 static inline long
 get(const long *n)
 {
@@ -61,6 +70,17 @@ await(const long *n, long least)
 {
 	while (get(n) < least)
 		weft_sleep(WEFT_MS);
+}
+
+/* As a goroutine: after so many seconds (t_share) the goroutines of wg are told
+ * to stop, and have. */
+static inline void
+stop_after(double seconds, long *stop, weft_waitgroup *wg)
+{
+	for (double end = t_now() + t_share(seconds); t_now() < end; )
+		weft_sleep(5 * WEFT_MS);
+	bump(stop);
+	weft_waitgroup_wait(wg);
 }
 
 /* Computes until *stop; does not call anybody. */

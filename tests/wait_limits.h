@@ -63,15 +63,31 @@ struct pick {
 	weft_context *ctx;
 };
 
+/* One of the caller's own. */
 static inline weft_context *
-live_context(struct crew *c)
+context_get(weft_mutex *m, weft_context **under_m)
 {
 	weft_context *ctx;
 
-	weft_mutex_lock(&c->m);
-	ctx = weft_context_retain(c->live);
-	weft_mutex_unlock(&c->m);
+	weft_mutex_lock(m);
+	ctx = weft_context_retain(*under_m);
+	weft_mutex_unlock(m);
 	return ctx;
+}
+
+/* By a new one; the old one, if any, is cancelled. */
+static inline void
+context_replace(weft_mutex *m, weft_context **under_m)
+{
+	weft_context *old, *ctx = weft_context_make(NULL);
+
+	weft_mutex_lock(m);
+	old = *under_m;
+	*under_m = ctx;
+	weft_mutex_unlock(m);
+	if (old)
+		weft_context_cancel(old, 0);
+	weft_context_release(old);
 }
 
 /* None, over, some microseconds, around what makes a mutex starve. */
@@ -100,7 +116,7 @@ pick(struct crew *c, uint32_t *seed)
 	else if (rnd(seed) % 8 == 0)
 		p.ctx = weft_context_retain(c->dead);
 	else if (rnd(seed) % 8)
-		p.ctx = live_context(c);
+		p.ctx = context_get(&c->m, &c->live);
 	return p;
 }
 
@@ -148,15 +164,7 @@ crew_thread(void *arg)
 static inline void
 crew_change_context(struct crew *c)
 {
-	weft_context *old, *ctx = weft_context_make(NULL);
-
-	weft_mutex_lock(&c->m);
-	old = c->live;
-	c->live = ctx;
-	weft_mutex_unlock(&c->m);
-	if (old)
-		weft_context_cancel(old, 0);
-	weft_context_release(old);
+	context_replace(&c->m, &c->live);
 }
 
 static inline void

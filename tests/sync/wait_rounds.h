@@ -82,4 +82,15 @@ round_run(struct wait_round *r, uint32_t *seed)
 		EQ(pthread_join(t, NULL), 0);
 }
 
+/* Rounds with goroutines and threads of all kinds of limits, on 1, 2 and 8. */
+#define ROUNDS_ON_1_2_8(round_once)					\
+	static void							\
+	limits(void)							\
+	{								\
+		struct crew c = { .work = round_once };			\
+									\
+		crew_run(&c);						\
+	}								\
+	ON_1_2_8(limits)
+
 #endif

@@ -33,6 +33,23 @@ nothing_comes(weft_chan *c, int64_t ns)
 	nothing_there(c);
 }
 
+/* Times at or beyond the end of the clock, at which nothing comes. */
+static const int64_t never_times[] = { INT64_MAX, INT64_MAX - 1,
+    INT64_MAX / 2, HOUR };
+enum { NEVER_TIMES = sizeof never_times / sizeof never_times[0] };
+
+/* A timer or ticker made for one of these, and set to another. */
+static inline weft_timer *
+make_for_never(weft_timer *(*make)(int64_t ns), int i, int64_t wait)
+{
+	weft_timer *t = make(never_times[i]);
+
+	nothing_comes(weft_timer_chan(t), wait);
+	EQ(weft_timer_reset(t, never_times[NEVER_TIMES - 1 - i]), true);
+	nothing_comes(weft_timer_chan(t), wait);
+	return t;
+}
+
 /* ---- functions ---- */
 
 static int runs;		/* atomic */
