@@ -403,4 +403,15 @@ write_when_awaited(int fd, char c, weft_waitgroup *wg)
 	weft_waitgroup_done(wg);
 }
 
+/* The same; it sets a deadline that is over, by that call. */
+static inline void
+expire_when_awaited(int fd, int (*set)(int fd, int64_t when),
+    weft_waitgroup *wg)
+{
+	while (wire_waiting() == 0)
+		weft_yield();
+	EQ(set(fd, weft_now()), 0);
+	weft_waitgroup_done(wg);
+}
+
 #endif

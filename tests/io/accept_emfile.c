@@ -194,15 +194,22 @@ serve_rest(int n)
 		serve(NEED(weft_accept(listener, NULL, NULL)));
 }
 
+/* The one for which there is a number left. */
+static int
+accept_the_last(void)
+{
+	NEED(weft_wait_readable(listener));
+	leave_room_for(1);
+	return NEED(weft_accept(listener, NULL, NULL));
+}
+
 static void
 until_its_deadline(void)
 {
 	int64_t when;
 	int fd;
 
-	NEED(weft_wait_readable(listener));
-	leave_room_for(1);
-	fd = NEED(weft_accept(listener, NULL, NULL));
+	fd = accept_the_last();
 	for (int i = 0; i < 3; i++) {
 		when = weft_deadline((1 + i * 20) * WEFT_MS);
 		EQ(weft_set_read_deadline(listener, when), 0);
@@ -233,9 +240,7 @@ until_a_new_deadline(void)
 	int64_t when;
 	int fd;
 
-	NEED(weft_wait_readable(listener));
-	leave_room_for(1);
-	fd = NEED(weft_accept(listener, NULL, NULL));
+	fd = accept_the_last();
 	EQ(weft_set_read_deadline(listener, weft_deadline(3600 * WEFT_SECOND)),
 	    0);
 	weft_waitgroup_add(&all, 1);
@@ -259,9 +264,7 @@ until_closed(void)
 	int fd, l = plain_listen(1, 8), c = plain_connect(1, port_of(l));
 	int own = listener;
 
-	NEED(weft_wait_readable(listener));
-	leave_room_for(1);
-	fd = NEED(weft_accept(listener, NULL, NULL));
+	fd = accept_the_last();
 	listener = l;
 	weft_waitgroup_add(&all, 1);
 	weft_go(accept_in_vain, -EBADF);
@@ -293,9 +296,7 @@ by_a_thread(void)
 	pthread_t t;
 	int fd;
 
-	NEED(weft_wait_readable(listener));
-	leave_room_for(1);
-	fd = NEED(weft_accept(listener, NULL, NULL));
+	fd = accept_the_last();
 	weft_waitgroup_add(&all, 1);
 	NEED(-pthread_create(&t, NULL, thread_accepts, &all));
 	weft_sleep(5 * WEFT_MS);

@@ -19,6 +19,13 @@ is_open(int fd, uint64_t id)
 	return wire_id(fd) == id;
 }
 
+static void
+each_kind(void (*fn)(int k))
+{
+	for (int k = 0; k < WIRES; k++)
+		fn(k);
+}
+
 /* ---- all who wait ---- */
 
 static void
@@ -69,12 +76,7 @@ wake_readers(int k)
 	EQ(weft_close(end[1]), 0);
 }
 
-static void
-wake_all_readers(void)
-{
-	for (int k = 0; k < WIRES; k++)
-		wake_readers(k);
-}
+static void wake_all_readers(void) { each_kind(wake_readers); }
 
 ON_ALL(wake_all_readers)
 
@@ -98,12 +100,7 @@ wake_writers(int k)
 	EQ(weft_close(end[0]), 0);
 }
 
-static void
-wake_all_writers(void)
-{
-	for (int k = 0; k < WIRES; k++)
-		wake_writers(k);
-}
+static void wake_all_writers(void) { each_kind(wake_writers); }
 
 ON_ALL(wake_all_writers)
 

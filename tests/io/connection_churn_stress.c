@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE 1
 #include "connection.h"
+#include "fd_expect.h"
 #include "run_env.h"
 
 /* A sanitizer keeps what was freed for a while. */
@@ -56,18 +57,13 @@ serve_once(int fd)
 }
 
 static void
-accepts(int l)
+begin(int fd)
 {
-	int fd;
-
-	while ((fd = weft_accept(l, NULL, NULL)) >= 0) {
-		bump(&begun);
-		if (when_readable)
-			OK(weft_go_readable(fd, serve_once, fd) > 0);
-		else
-			OK(weft_try_go(serve, fd) > 0);
-	}
-	EQ(fd, -EBADF);
+	bump(&begun);
+	if (when_readable)
+		OK(weft_go_readable(fd, serve_once, fd) > 0);
+	else
+		OK(weft_try_go(serve, fd) > 0);
 }
 
 /* ---- the clients ---- */
@@ -211,7 +207,7 @@ churned(bool readable)
 	for (int i = 0; i < HOSTS; i++) {
 		listener[i] = plain_listen(i + 1, 4096);
 		port[i] = port_of(listener[i]);
-		OK(weft_try_go(accepts, listener[i]) > 0);
+		OK(weft_try_go(accept_each, listener[i], begin) > 0);
 	}
 	nr = churn(burst(0), 0.3);
 	before = count_now();

@@ -296,6 +296,25 @@ GTEST(splice_fails, 1)
 	EQ(weft_close(file), 0);
 }
 
+/* A call that waits for fd, one of the two, ends by its deadline and close. */
+static void
+ends_by_deadline_and_close(void (*call)(int from, int to, ssize_t expected),
+    int from, int to, int fd)
+{
+	weft_waitgroup_add(&all, 1);
+	weft_go(call, from, to, (ssize_t)-ETIMEDOUT);
+	let_them_wait(1);
+	EQ((fd == from ? weft_set_read_deadline : weft_set_write_deadline)(fd,
+	    weft_deadline(WEFT_MS)), 0);
+	weft_waitgroup_wait(&all);
+	EQ(weft_set_deadline(fd, WEFT_NEVER), 0);
+	weft_waitgroup_add(&all, 1);
+	weft_go(call, from, to, (ssize_t)-EBADF);
+	let_them_wait(1);
+	EQ(weft_close(fd), 0);
+	weft_waitgroup_wait(&all);
+}
+
 /* From what nothing comes, and to what has no room. */
 static void
 splice_until(int from, int to, ssize_t expected)
@@ -317,32 +336,12 @@ splice_ends(int k)
 	if (!wire_make(k, end))
 		return;
 	wire(PIPE, mid);
-	weft_waitgroup_add(&all, 1);
-	weft_go(splice_until, end[0], mid[1], -ETIMEDOUT);
-	let_them_wait(1);
-	EQ(weft_set_read_deadline(end[0], weft_deadline(WEFT_MS)), 0);
-	weft_waitgroup_wait(&all);
-	EQ(weft_set_read_deadline(end[0], WEFT_NEVER), 0);
-	weft_waitgroup_add(&all, 1);
-	weft_go(splice_until, end[0], mid[1], -EBADF);
-	let_them_wait(1);
-	EQ(weft_close(end[0]), 0);
-	weft_waitgroup_wait(&all);
+	ends_by_deadline_and_close(splice_until, end[0], mid[1], end[0]);
 	EQ(weft_close(end[1]), 0);
 	wire(k, end);
 	wire_stuff(end[1]);
 	wire_stuff(mid[1]);
-	weft_waitgroup_add(&all, 1);
-	weft_go(splice_until, mid[0], end[1], -ETIMEDOUT);
-	let_them_wait(1);
-	EQ(weft_set_write_deadline(end[1], weft_deadline(WEFT_MS)), 0);
-	weft_waitgroup_wait(&all);
-	EQ(weft_set_write_deadline(end[1], WEFT_NEVER), 0);
-	weft_waitgroup_add(&all, 1);
-	weft_go(splice_until, mid[0], end[1], -EBADF);
-	let_them_wait(1);
-	EQ(weft_close(end[1]), 0);
-	weft_waitgroup_wait(&all);
+	ends_by_deadline_and_close(splice_until, mid[0], end[1], end[1]);
 	EQ(weft_close(end[0]), 0);
 	wire_drop(mid);
 }
@@ -498,7 +497,7 @@ GTEST(copy_odd_things, 1)
 
 /* The end of either while it waits. */
 static void
-copy_until(int to, int from, int64_t expected)
+copy_until(int from, int to, ssize_t expected)
 {
 	EQ(weft_copy(to, from, INT64_MAX), expected);
 	weft_waitgroup_done(&all);
@@ -511,17 +510,7 @@ copy_ends(int from, int to)
 
 	if (!wire_make(from, in) || !wire_make(to, out))
 		return;
-	weft_waitgroup_add(&all, 1);
-	weft_go(copy_until, out[1], in[0], -ETIMEDOUT);
-	let_them_wait(1);
-	EQ(weft_set_read_deadline(in[0], weft_deadline(WEFT_MS)), 0);
-	weft_waitgroup_wait(&all);
-	EQ(weft_set_read_deadline(in[0], WEFT_NEVER), 0);
-	weft_waitgroup_add(&all, 1);
-	weft_go(copy_until, out[1], in[0], -EBADF);
-	let_them_wait(1);
-	EQ(weft_close(in[0]), 0);
-	weft_waitgroup_wait(&all);
+	ends_by_deadline_and_close(copy_until, in[0], out[1], in[0]);
 	EQ(weft_close(in[1]), 0);
 	wire_drop(out);
 }

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE 1
 #include "fd_expect.h"
 #include "fd_pairs.h"
+#include "samples.h"
 
 enum { MANY = 20 };
 
@@ -477,14 +478,6 @@ ON_ALL(set_by_many)
 
 /* ---- how late: figures only, but for ten seconds ---- */
 
-static int
-by_size(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 GTEST(how_late, 2)
 {
 	static const int64_t some[] = { 50 * WEFT_US, WEFT_MS, 10 * WEFT_MS };
@@ -502,7 +495,7 @@ GTEST(how_late, 2)
 			late[i] = weft_now() - when;
 			OK(late[i] >= 0 && late[i] < 10 * WEFT_SECOND);
 		}
-		qsort(late, (size_t)n, sizeof late[0], by_size);
+		qsort(late, (size_t)n, sizeof late[0], ascending);
 		fprintf(stderr, "# deadline in %lld us: late by %.1f us in "
 		    "the median, %.1f at 99 %%, %.1f at most\n",
 		    (long long)(some[s] / 1000), (double)late[n / 2] / 1e3,

@@ -9,7 +9,7 @@
 
 #include "slow_bytes.h"
 
-static long timeouts, reads;
+static long timeouts;		/* atomic */
 
 /* One byte, or -ETIMEDOUT, in one of the ways to get it. */
 static ssize_t
@@ -48,10 +48,8 @@ read_impatiently(int fd, long n, unsigned seed)
 			__atomic_add_fetch(&timeouts, 1, __ATOMIC_RELAXED);
 			continue;
 		}
-		if (!is_next_byte(r, c, i))
+		if (!take_next(r, c, &i))
 			break;
-		__atomic_add_fetch(&reads, 1, __ATOMIC_RELAXED);
-		i++;
 	}
 	weft_waitgroup_done(&all);
 }
@@ -103,9 +101,8 @@ read_stubbornly(int fd, long n)
 			weft_yield();
 			continue;
 		}
-		if (!is_next_byte(r, c, i))
+		if (!take_next(r, c, &i))
 			break;
-		i++;
 	}
 	__atomic_store_n(&over, true, __ATOMIC_RELEASE);
 	weft_waitgroup_done(&all);

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE 1
 #include <netinet/tcp.h>
 
+#include "fd_expect.h"
 #include "fd_pairs.h"
 
 enum { LONGEST = 40000, CLIENTS = 16 };
@@ -73,19 +74,20 @@ serve(int fd)
 }
 
 static void
-accept_all(int ear)
+begin(int fd)
 {
-	int fd;
+	no_delay(fd);
+	weft_waitgroup_add(&servers, 1);
+	if (patient)
+		go_on(fd);
+	else
+		weft_go(serve, fd);
+}
 
-	while ((fd = weft_accept(ear, NULL, NULL)) >= 0) {
-		no_delay(fd);
-		weft_waitgroup_add(&servers, 1);
-		if (patient)
-			go_on(fd);
-		else
-			weft_go(serve, fd);
-	}
-	EQ(fd, -EBADF);
+static void
+accept_all(int listener)
+{
+	accept_each(listener, begin);
 	weft_waitgroup_done(&servers);
 }
 

@@ -134,8 +134,7 @@ while_reading(void)
 
 TEST(something_comes_while_reading)
 {
-	inject_start((long[]){ SYS_recvfrom }, 1);
-	run_env(4, NULL, while_reading);
+	inject_run(SYS_recvfrom, 4, while_reading);
 }
 
 /* ---- polling ---- */
@@ -150,16 +149,23 @@ poll_one(void)
 	bump(&done);
 }
 
+/* A goroutine polls, and is in the kernel. */
+static void
+hold_poller(void)
+{
+	inject_hold(SYS_ppoll);
+	weft_go(poll_one);
+	await_held(SYS_ppoll);
+	inject(SYS_ppoll, 0, 1);
+}
+
 static void
 while_polling(void)
 {
 	for (int i = 0; i < 5; i++) {
 		prepare();
 		OK(weft_go_readable(end[0], readable) > 0);
-		inject_hold(SYS_ppoll);
-		weft_go(poll_one);
-		await_held(SYS_ppoll);
-		inject(SYS_ppoll, 0, 1);
+		hold_poller();
 		send_and_await();
 		inject_release(SYS_ppoll);
 		await_injected(SYS_ppoll);
@@ -171,8 +177,7 @@ while_polling(void)
 
 TEST(something_comes_while_polling)
 {
-	inject_start((long[]){ SYS_ppoll }, 1);
-	run_env(4, NULL, while_polling);
+	inject_run(SYS_ppoll, 4, while_polling);
 }
 
 /*
@@ -186,10 +191,7 @@ replaced_while_polling(void)
 	int peer = plain_connect(1, port_of(listener));
 
 	prepare();
-	inject_hold(SYS_ppoll);
-	weft_go(poll_one);
-	await_held(SYS_ppoll);
-	inject(SYS_ppoll, 0, 1);
+	hold_poller();
 	NEED(close(end[0]));
 	if (weft_accept(listener, NULL, NULL) != end[0])
 		t_skip("somebody else was given the number");
@@ -207,8 +209,7 @@ replaced_while_polling(void)
 
 TEST(another_one_comes_while_polling)
 {
-	inject_start((long[]){ SYS_ppoll }, 1);
-	run_env(4, NULL, replaced_while_polling);
+	inject_run(SYS_ppoll, 4, replaced_while_polling);
 }
 
 /* ---- about to wait ---- */
@@ -219,7 +220,7 @@ TEST(another_one_comes_while_polling)
  * the deadline and does not wait yet.
  */
 static void
-deadline_while_about_to_wait(void)
+hold_before_wait(void)
 {
 	unix_pair(end);
 	inject(SYS_epoll_create1, EMFILE, 1);
@@ -228,38 +229,40 @@ deadline_while_about_to_wait(void)
 	inject_hold(SYS_epoll_create1);
 	weft_go(read_one);
 	await_held(SYS_epoll_create1);
-	EQ(weft_set_read_deadline(end[0], weft_now()), 0);
+}
+
+static ssize_t
+release_before_wait(void)
+{
 	inject_release(SYS_epoll_create1);
 	await(&done, 1);
-	EQ(result, -ETIMEDOUT);
+	return result;
+}
+
+static void
+deadline_while_about_to_wait(void)
+{
+	hold_before_wait();
+	EQ(weft_set_read_deadline(end[0], weft_now()), 0);
+	EQ(release_before_wait(), -ETIMEDOUT);
 	close_both();
 }
 
 TEST(deadline_comes_before_the_first_wait)
 {
-	inject_start((long[]){ SYS_epoll_create1 }, 1);
-	run_env(4, NULL, deadline_while_about_to_wait);
+	inject_run(SYS_epoll_create1, 4, deadline_while_about_to_wait);
 }
 
 static void
 close_while_about_to_wait(void)
 {
-	unix_pair(end);
-	inject(SYS_epoll_create1, EMFILE, 1);
-	EQ(weft_set_read_deadline(end[0], WEFT_NEVER), 0);
-	await_injected(SYS_epoll_create1);
-	inject_hold(SYS_epoll_create1);
-	weft_go(read_one);
-	await_held(SYS_epoll_create1);
+	hold_before_wait();
 	EQ(weft_close(end[0]), 0);
-	inject_release(SYS_epoll_create1);
-	await(&done, 1);
-	EQ(result, -EBADF);
+	EQ(release_before_wait(), -EBADF);
 	EQ(close(end[1]), 0);
 }
 
 TEST(close_comes_before_the_first_wait)
 {
-	inject_start((long[]){ SYS_epoll_create1 }, 1);
-	run_env(4, NULL, close_while_about_to_wait);
+	inject_run(SYS_epoll_create1, 4, close_while_about_to_wait);
 }

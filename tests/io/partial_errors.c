@@ -53,6 +53,22 @@ writes(struct writing *w)
 	weft_waitgroup_done(&all);
 }
 
+static void
+narrow_pair(int fd[2])
+{
+	tcp_pair(fd);
+	make_narrow(fd[0]);
+}
+
+/* The goroutine that waits for the other end has ended then. */
+static void
+reset_when_awaited(int fd)
+{
+	await_waiting(1);
+	reset(fd);
+	weft_waitgroup_wait(&all);
+}
+
 /* A write that is under way when the other end resets. */
 static struct writing
 cut_off(ssize_t (*call)(int fd, size_t *done))
@@ -60,14 +76,11 @@ cut_off(ssize_t (*call)(int fd, size_t *done))
 	struct writing w = { .call = call };
 	int fd[2];
 
-	tcp_pair(fd);
-	make_narrow(fd[0]);
+	narrow_pair(fd);
 	w.fd = fd[0];
 	weft_waitgroup_add(&all, 1);
 	weft_go(writes, &w);
-	await_waiting(1);
-	reset(fd[1]);
-	weft_waitgroup_wait(&all);
+	reset_when_awaited(fd[1]);
 	return w;
 }
 
@@ -258,14 +271,11 @@ copy_to_the_dead(int from)
 	struct copying c = { .from = from };
 	int fd[2];
 
-	tcp_pair(fd);
-	make_narrow(fd[0]);
+	narrow_pair(fd);
 	c.to = fd[0];
 	weft_waitgroup_add(&all, 1);
 	weft_go(copies, &c);
-	await_waiting(1);
-	reset(fd[1]);
-	weft_waitgroup_wait(&all);
+	reset_when_awaited(fd[1]);
 	OK(c.got > 0 && c.got < BIG);
 	EQ(read_1(fd[0]), -ECONNRESET);
 	EQ(write_1(fd[0]), -EPIPE);

@@ -27,14 +27,6 @@ reads(struct outcome *o)
 	weft_waitgroup_done(&all);
 }
 
-static void
-go_read(struct outcome *o, int fd)
-{
-	o->fd = fd;
-	weft_waitgroup_add(&all, 1);
-	weft_go(reads, o);
-}
-
 /* Writes until it fails. */
 static void
 writes(struct outcome *o)
@@ -48,11 +40,11 @@ writes(struct outcome *o)
 }
 
 static void
-go_write(struct outcome *o, int fd)
+go(void (*fn)(struct outcome *o), struct outcome *o, int fd)
 {
 	o->fd = fd;
 	weft_waitgroup_add(&all, 1);
-	weft_go(writes, o);
+	weft_go(fn, o);
 }
 
 /* ---- resets ---- */
@@ -65,7 +57,7 @@ reset_while_reading(void)
 
 	tcp_pair(fd);
 	for (int i = 0; i < 3; i++)
-		go_read(&o[i], fd[0]);
+		go(reads, &o[i], fd[0]);
 	await_waiting(3);
 	reset(fd[1]);
 	weft_waitgroup_wait(&all);
@@ -87,8 +79,8 @@ reset_while_both_wait(void)
 
 	tcp_pair(fd);
 	make_narrow(fd[0]);
-	go_read(&r, fd[0]);
-	go_write(&w, fd[0]);
+	go(reads, &r, fd[0]);
+	go(writes, &w, fd[0]);
 	await_waiting(2);
 	reset(fd[1]);
 	weft_waitgroup_wait(&all);
@@ -124,7 +116,7 @@ GTEST(peer_did_not_read, 2)
 
 	tcp_pair(fd);
 	EQ(weft_write(fd[0], "unread", 6), 6);
-	go_read(&o, fd[0]);
+	go(reads, &o, fd[0]);
 	await_waiting(1);
 	NEED(close(fd[1]));
 	weft_waitgroup_wait(&all);
@@ -170,7 +162,7 @@ peer_closed_half(void)
 
 	tcp_pair(fd);
 	for (int i = 0; i < 3; i++)
-		go_read(&o[i], fd[0]);
+		go(reads, &o[i], fd[0]);
 	await_waiting(3);
 	NEED(shutdown(fd[1], SHUT_WR));
 	weft_waitgroup_wait(&all);
@@ -194,7 +186,7 @@ closed_half_here(void)
 	int fd[2];
 
 	tcp_pair(fd);
-	go_read(&o, fd[0]);
+	go(reads, &o, fd[0]);
 	await_waiting(1);
 	EQ(weft_shutdown(fd[0], SHUT_WR), 0);
 	EQ(weft_write(fd[0], "x", 1), -EPIPE);
@@ -203,7 +195,7 @@ closed_half_here(void)
 	EQ(write(fd[1], "late", 4), 4);
 	weft_waitgroup_wait(&all);
 	EQ(o.got, 4);
-	go_read(&o, fd[0]);
+	go(reads, &o, fd[0]);
 	await_waiting(1);
 	EQ(weft_shutdown(fd[0], SHUT_RD), 0);
 	weft_waitgroup_wait(&all);
@@ -222,7 +214,7 @@ closed_half_while_writing(void (*make)(int *))
 
 	make(fd);
 	make_narrow(fd[0]);
-	go_write(&o, fd[0]);
+	go(writes, &o, fd[0]);
 	await_waiting(1);
 	EQ(weft_shutdown(fd[0], SHUT_WR), 0);
 	weft_waitgroup_wait(&all);
@@ -508,14 +500,14 @@ port_unreachable(void)
 
 	NEED(close(there));
 	EQ(weft_connect(fd, (struct sockaddr *)&to, sizeof to), 0);
-	go_read(&o, fd);
+	go(reads, &o, fd);
 	await_waiting(1);
 	EQ(weft_write(fd, "anybody?", 8), 8);
 	weft_waitgroup_wait(&all);
 	EQ(o.got, -ECONNREFUSED);
 	/* The error is over, and when somebody is there it goes on. */
 	there = udp_socket(port);
-	go_read(&o, fd);
+	go(reads, &o, fd);
 	await_waiting(1);
 	EQ(sendto(there, "yes", 3, 0, (struct sockaddr *)&back, sizeof back),
 	    3);

@@ -148,14 +148,7 @@ echo_goroutine(int fd, int rounds)
 	weft_waitgroup_done(&all);
 }
 
-static void *
-ask_thread(void *arg)
-{
-	struct job *j = arg;
-
-	ask(j->fd, j->rounds);
-	return NULL;
-}
+THREAD_JOB(ask_thread, struct job, j, ask(j->fd, j->rounds))
 
 static void
 talk_across(void)

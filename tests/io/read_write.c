@@ -365,15 +365,6 @@ GTEST(all_of_it, 1)
 }
 
 /* Who waits has begun: what there was it has. */
-static void
-expire_when_awaited(int fd)
-{
-	while (wire_waiting() == 0)
-		weft_yield();
-	EQ(weft_set_deadline(fd, weft_now()), 0);
-	weft_waitgroup_done(&all);
-}
-
 /* Some, and then an error: the bytes that came are not lost. */
 static void
 cut_short(int k, int rd, int wr)
@@ -386,7 +377,7 @@ cut_short(int k, int rd, int wr)
 	EQ(weft_write(wr, "hello", 5), 5);
 	EQ(weft_wait_readable(rd), 0);
 	weft_waitgroup_add(&all, 1);
-	weft_go(expire_when_awaited, rd);
+	weft_go(expire_when_awaited, rd, weft_set_deadline, &all);
 	EQ(weft_read_full(rd, in, sizeof in, &done), -ETIMEDOUT);
 	EQ(done, 5);
 	OK(!memcmp(in, "hello", 5));
@@ -411,7 +402,7 @@ stuck_halfway(int k, int rd, int wr)
 	in = malloc(64 << 10);
 	wire_fill(buf, len, 0);
 	weft_waitgroup_add(&all, 1);
-	weft_go(expire_when_awaited, wr);
+	weft_go(expire_when_awaited, wr, weft_set_deadline, &all);
 	EQ(weft_write_full(wr, buf, len, &done), -ETIMEDOUT);
 	OK(done > 0 && done < len);
 	weft_waitgroup_wait(&all);

@@ -226,17 +226,25 @@ TEST(without_a_runtime)
 
 /* ---- how long it is kept ---- */
 
+/* A context that only the descriptor has. */
+static void
+set_child(int fd, weft_context *parent)
+{
+	weft_context *child = weft_context_make(parent);
+
+	EQ(weft_set_context(fd, child), 0);
+	weft_context_release(child);
+}
+
 /* Only the descriptor has it: its parent's cancel still arrives. */
 GTEST(is_retained, 2)
 {
-	weft_context *parent = weft_context_make(NULL), *child;
+	weft_context *parent = weft_context_make(NULL);
 	int end[2];
 	char c;
 
 	wire(STREAM, end);
-	child = weft_context_make(parent);
-	EQ(weft_set_context(end[0], child), 0);
-	weft_context_release(child);
+	set_child(end[0], parent);
 	weft_waitgroup_add(&all, 1);
 	weft_go(expect_read, end[0], -ECANCELED, &all);
 	cancel_when_awaited(parent, 1);
@@ -320,13 +328,11 @@ GTEST(cancelled_after_close, 2)
  */
 GTEST(found_closed_by_the_monitor, 2)
 {
-	weft_context *parent = weft_context_make(NULL), *ctx;
+	weft_context *parent = weft_context_make(NULL);
 	int end[2];
 
 	wire(STREAM, end);
-	ctx = weft_context_make(parent);
-	EQ(weft_set_context(end[0], ctx), 0);
-	weft_context_release(ctx);
+	set_child(end[0], parent);
 	weft_waitgroup_add(&all, 1);
 	weft_go(expect_read, end[0], -EBADF, &all);
 	while (wire_waiting() < 1)

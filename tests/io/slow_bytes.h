@@ -10,6 +10,7 @@
 #include "fd_pairs.h"
 
 static weft_waitgroup all;
+static long reads;		/* atomic */
 
 /* Bytes in order, with pauses of up to so many microseconds. */
 static inline void
@@ -27,15 +28,17 @@ write_slowly(int fd, long n, unsigned seed, int pause_us)
 	weft_waitgroup_done(&all);
 }
 
-/* A read gave r and c: was that the i-th byte? */
+/* A read gave r and c: counts it if that is the *i-th byte, and steps on. */
 static inline bool
-is_next_byte(ssize_t r, char c, long i)
+take_next(ssize_t r, char c, long *i)
 {
-	if (r == 1 && c == wire_byte((size_t)i))
-		return true;
 	EQ(r, 1);
-	EQ(c, wire_byte((size_t)i));
-	return false;
+	EQ(c, wire_byte((size_t)*i));
+	if (r != 1 || c != wire_byte((size_t)*i))
+		return false;
+	__atomic_add_fetch(&reads, 1, __ATOMIC_RELAXED);
+	++*i;
+	return true;
 }
 
 /* n bytes over a pair of each kind at the same time, for this reader. */

@@ -118,15 +118,6 @@ send_in_pieces(int fd, int pieces, bool awaited)
 }
 
 /* Somebody must be waiting for it, or it has not begun yet. */
-static void
-expire_when_awaited(int fd)
-{
-	while (wire_waiting() == 0)
-		weft_yield();
-	EQ(weft_set_read_deadline(fd, weft_now()), 0);
-	weft_waitgroup_done(&all);
-}
-
 /* All of it, though it comes in pieces, and waits in between. */
 static void
 wait_for_all(int k, int rd, int wr)
@@ -154,7 +145,7 @@ wait_for_all(int k, int rd, int wr)
 	send_in_pieces(wr, 3, false);
 	while (recv(rd, buf, 300, MSG_PEEK | MSG_DONTWAIT) < 300)
 		weft_yield();	/* TCP may let them wait for each other */
-	weft_go(expire_when_awaited, rd);
+	weft_go(expire_when_awaited, rd, weft_set_read_deadline, &all);
 	EQ(weft_sock_recv(rd, buf, 2000, MSG_WAITALL), 300);
 	OK(wire_same(buf, 300, 0));
 	weft_waitgroup_wait(&all);

@@ -79,8 +79,7 @@ refused_for_a_while(void)
 
 TEST(accept_is_refused)
 {
-	inject_start((long[]){ SYS_accept4 }, 1);
-	run_env(2, NULL, refused_for_a_while);
+	inject_run(SYS_accept4, 2, refused_for_a_while);
 }
 
 /* Refused for good: until its deadline, and without many calls. */
@@ -114,8 +113,7 @@ refused_for_good(void)
 
 TEST(accept_is_refused_for_good)
 {
-	inject_start((long[]){ SYS_accept4 }, 1);
-	run_env(2, NULL, refused_for_good);
+	inject_run(SYS_accept4, 2, refused_for_good);
 }
 
 /* ---- while it is refused ---- */
@@ -215,31 +213,33 @@ ends_at_once(long nr, int (*call)(int fd), int (*end)(int fd))
 }
 
 static void
+refused_ends(long nr, int error, int (*call)(int fd))
+{
+	inject(nr, error, 1000000);
+	ends_at_once(nr, call, end_by_close);
+	ends_at_once(nr, call, end_by_deadline);
+}
+
+static void
 accepts_end(void)
 {
-	inject(SYS_accept4, EMFILE, 1000000);
-	ends_at_once(SYS_accept4, accept_it, end_by_close);
-	ends_at_once(SYS_accept4, accept_it, end_by_deadline);
+	refused_ends(SYS_accept4, EMFILE, accept_it);
 }
 
 TEST(accept_ends_between_tries)
 {
-	inject_start((long[]){ SYS_accept4 }, 1);
-	run_env(2, NULL, accepts_end);
+	inject_run(SYS_accept4, 2, accepts_end);
 }
 
 static void
 connects_end(void)
 {
-	inject(SYS_connect, EAGAIN, 1000000);
-	ends_at_once(SYS_connect, connect_it, end_by_close);
-	ends_at_once(SYS_connect, connect_it, end_by_deadline);
+	refused_ends(SYS_connect, EAGAIN, connect_it);
 }
 
 TEST(connect_ends_between_tries)
 {
-	inject_start((long[]){ SYS_connect }, 1);
-	run_env(2, NULL, connects_end);
+	inject_run(SYS_connect, 2, connects_end);
 }
 
 /* ---- registering ---- */
@@ -287,8 +287,7 @@ not_registered(void)
 
 TEST(register_is_refused)
 {
-	inject_start((long[]){ SYS_epoll_ctl }, 1);
-	run_env(2, NULL, not_registered);
+	inject_run(SYS_epoll_ctl, 2, not_registered);
 }
 
 /* ---- reading and writing, cut short ---- */
@@ -342,6 +341,5 @@ busy_for_a_moment(void)
 
 TEST(asked_again_what_would_block)
 {
-	inject_start((long[]){ SYS_preadv2 }, 1);
-	run_env(2, NULL, busy_for_a_moment);
+	inject_run(SYS_preadv2, 2, busy_for_a_moment);
 }

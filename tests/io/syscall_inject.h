@@ -30,6 +30,7 @@
 #include <sys/syscall.h>
 
 #include "connection.h"
+#include "run_env.h"
 
 enum { INJECT_KINDS = 4 };
 
@@ -192,6 +193,14 @@ static inline long
 inject_seen(long nr)
 {
 	return __atomic_load_n(&inject_find_(nr)->seen, __ATOMIC_ACQUIRE);
+}
+
+/* Runs fn as the main goroutine, with calls of one kind that can be changed. */
+static inline void
+inject_run(long nr, int procs, void (*fn)(void))
+{
+	inject_start(&nr, 1);
+	run_env(procs, NULL, fn);
 }
 
 #endif

@@ -4,6 +4,7 @@
  * before the real one. It answers what the test says, when the test says so.
  */
 #define _GNU_SOURCE 1
+#include "counter.h"
 #include "plain_thread.h"
 #include "resolve.h"
 
@@ -32,24 +33,6 @@ static int asked, inside, most_inside, answers, freed;
 static int last_flags, last_family, last_type;
 static char last_host[256], last_service[64];
 
-static int
-get(int *p)
-{
-	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
-}
-
-static int
-add(int *p, int n)
-{
-	return __atomic_add_fetch(p, n, __ATOMIC_SEQ_CST);
-}
-
-static void
-set(int *p, int n)
-{
-	__atomic_store_n(p, n, __ATOMIC_SEQ_CST);
-}
-
 static void
 nap(void)
 {
@@ -62,15 +45,15 @@ nap(void)
 static void
 at_the_gate(void)
 {
-	int n = add(&inside, 1), m;
+	int n = counter_add(&inside, 1), m;
 
-	while ((m = get(&most_inside)) < n)
+	while ((m = counter_get(&most_inside)) < n)
 		if (__atomic_compare_exchange_n(&most_inside, &m, n, false,
 		    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 			break;
-	while (get(&gate_closed))
+	while (counter_get(&gate_closed))
 		nap();
-	add(&inside, -1);
+	counter_add(&inside, -1);
 }
 
 static void
@@ -115,7 +98,7 @@ getaddrinfo(const char *host, const char *service,
 	char words[256], *rest = words, *word;
 	struct addrinfo **last = out;
 
-	add(&asked, 1);
+	counter_add(&asked, 1);
 	note(host, service, hints);
 	at_the_gate();
 	if (refusal || (only_without_flags && hints->ai_flags)) {
@@ -129,14 +112,14 @@ getaddrinfo(const char *host, const char *service,
 			*last = one(word, service ? 8080 : 0);
 			last = &(*last)->ai_next;
 		}
-	add(&answers, 1);
+	counter_add(&answers, 1);
 	return 0;
 }
 
 void
 freeaddrinfo(struct addrinfo *ai)
 {
-	add(&freed, 1);
+	counter_add(&freed, 1);
 	while (ai) {
 		struct addrinfo *next = ai->ai_next;
 
@@ -150,9 +133,9 @@ freeaddrinfo(struct addrinfo *ai)
 static void
 wait_freed(void)
 {
-	while (get(&freed) < get(&answers))
+	while (counter_get(&freed) < counter_get(&answers))
 		weft_sleep(WEFT_MS);
-	EQ(get(&freed), get(&answers));
+	EQ(counter_get(&freed), counter_get(&answers));
 }
 
 /* ---- results ---- */
@@ -188,7 +171,7 @@ results(void)
 	EQ(last_type, SOCK_STREAM);
 	OK(gives("udp", "name:0", "10.0.0.1:0"));
 	EQ(last_type, SOCK_DGRAM);
-	EQ(get(&asked), 2);
+	EQ(counter_get(&asked), 2);
 	/* the two versions by turns, as the first is */
 	answer = "fd00::1 fd00::2 fd00::3 10.0.0.1 10.0.0.2";
 	OK(gives("tcp", "name:1", "[fd00::1]:1 10.0.0.1:1 [fd00::2]:1 "
@@ -229,16 +212,16 @@ GTEST(no_lookup_for_numbers, 1)
 	OK(gives("unix", "/x", "/x"));
 	OK(gives("tcp", "127.1:80", "-22"));
 	OK(gives("tcp", "name", "-22"));
-	EQ(get(&asked), 0);
+	EQ(counter_get(&asked), 0);
 }
 
 GTEST(services, 1)
 {
 	answer = "10.0.0.1";
 	OK(gives("tcp", "name:http", "10.0.0.1:8080"));
-	EQ(get(&asked), 2);
+	EQ(counter_get(&asked), 2);
 	OK(gives("tcp", "10.0.0.9:http", "10.0.0.9:8080"));
-	EQ(get(&asked), 3);
+	EQ(counter_get(&asked), 3);
 	OK(strcmp(last_host, "NULL") == 0);
 	OK(strcmp(last_service, "http") == 0);
 	OK(gives("udp6", ":http", "[::1]:8080"));
@@ -247,7 +230,7 @@ GTEST(services, 1)
 	refusal = EAI_SERVICE;
 	asked = 0;
 	OK(gives("tcp", "name:http", "-2"));
-	EQ(get(&asked), 1);
+	EQ(counter_get(&asked), 1);
 }
 
 GTEST(reasons, 1)
@@ -282,24 +265,24 @@ GTEST(flags, 1)
 	OK(gives("tcp", "name:1", "10.0.0.1:1"));
 	EQ(last_flags, AI_ADDRCONFIG);
 	EQ(last_family, AF_UNSPEC);
-	EQ(get(&asked), 1);
+	EQ(counter_get(&asked), 1);
 	OK(gives("tcp", "LocalHost:1", "10.0.0.1:1"));
 	EQ(last_flags, 0);
 	OK(gives("tcp4", "name:1", "10.0.0.1:1"));
 	EQ(last_flags, 0);
 	EQ(last_family, AF_INET);
-	EQ(get(&asked), 3);
+	EQ(counter_get(&asked), 3);
 	only_without_flags = true;
 	OK(gives("tcp", "name:1", "10.0.0.1:1"));
-	EQ(get(&asked), 5);
+	EQ(counter_get(&asked), 5);
 	refusal = EAI_AGAIN;
 	OK(gives("tcp", "name:1", "-11"));
-	EQ(get(&asked), 6);
+	EQ(counter_get(&asked), 6);
 	refusal = EAI_NONAME;
 	OK(gives("tcp", "name:1", "-2"));
-	EQ(get(&asked), 8);
+	EQ(counter_get(&asked), 8);
 	OK(gives("tcp6", "name:1", "-2"));
-	EQ(get(&asked), 9);
+	EQ(counter_get(&asked), 9);
 }
 
 /* ---- giving up ---- */
@@ -308,7 +291,7 @@ GTEST(flags, 1)
 static void
 wait_inside(int n)
 {
-	while (get(&inside) < n)
+	while (counter_get(&inside) < n)
 		weft_sleep(WEFT_MS);
 }
 
@@ -318,7 +301,7 @@ wait_gone(void)
 {
 	while (weft_goroutines() > 1)
 		weft_sleep(WEFT_MS);
-	EQ(get(&inside), 0);
+	EQ(counter_get(&inside), 0);
 	wait_freed();
 }
 
@@ -336,15 +319,15 @@ given_up_in_time(void)
 
 	answer = "10.0.0.1";
 	asked = 0;
-	set(&gate_closed, 1);
+	counter_set(&gate_closed, 1);
 	EQ(weft_dial_opt("tcp", "name:1", &opt, sizeof opt), -ETIMEDOUT);
 	OK(weft_now() >= until);
 	wait_inside(1);
 	/* Too late from the start: nobody is asked. */
 	EQ(resolve_opt("name:1", &opt), -ETIMEDOUT);
 	EQ(weft_dial_opt("tcp", "10.0.0.1:1", &opt, sizeof opt), -ETIMEDOUT);
-	EQ(get(&asked), 1);
-	set(&gate_closed, 0);
+	EQ(counter_get(&asked), 1);
+	counter_set(&gate_closed, 0);
 	wait_gone();
 }
 
@@ -366,14 +349,14 @@ given_up_by_context(void)
 
 	answer = "10.0.0.1";
 	asked = 0;
-	set(&gate_closed, 1);
+	counter_set(&gate_closed, 1);
 	weft_go(cancel_inside, weft_context_retain(ctx));
 	EQ(resolve_opt("name:1", &opt), -ECANCELED);
 	EQ(resolve_opt("name:1", &opt), -ECANCELED);
 	EQ(resolve_opt("10.0.0.1:1", &opt), -ECANCELED);
-	EQ(get(&asked), 1);
+	EQ(counter_get(&asked), 1);
 	weft_context_release(ctx);
-	set(&gate_closed, 0);
+	counter_set(&gate_closed, 0);
 	wait_gone();
 }
 
@@ -387,11 +370,11 @@ GTEST(time_of_a_context, 1)
 	    .until = weft_deadline(WEFT_SECOND * 1000) };
 
 	answer = "10.0.0.1";
-	set(&gate_closed, 1);
+	counter_set(&gate_closed, 1);
 	EQ(resolve_opt("name:1", &opt), -ETIMEDOUT);
 	OK(weft_now() >= until);
 	weft_context_release(ctx);
-	set(&gate_closed, 0);
+	counter_set(&gate_closed, 0);
 	wait_gone();
 }
 
@@ -411,7 +394,7 @@ GTEST(so_many_at_a_time, 2)
 	weft_dial_options soon;
 
 	answer = "10.0.0.1";
-	set(&gate_closed, 1);
+	counter_set(&gate_closed, 1);
 	weft_waitgroup_add(&all, MANY);
 	for (int i = 0; i < MANY; i++)
 		weft_go(ask, 1);
@@ -419,12 +402,12 @@ GTEST(so_many_at_a_time, 2)
 	/* The time is over for one that has not even begun, too. */
 	soon = (weft_dial_options){ .until = weft_deadline(20 * WEFT_MS) };
 	EQ(resolve_opt("name:1", &soon), -ETIMEDOUT);
-	EQ(get(&asked), AT_A_TIME);
-	EQ(get(&inside), AT_A_TIME);
-	set(&gate_closed, 0);
+	EQ(counter_get(&asked), AT_A_TIME);
+	EQ(counter_get(&inside), AT_A_TIME);
+	counter_set(&gate_closed, 0);
 	weft_waitgroup_wait(&all);
-	EQ(get(&most_inside), AT_A_TIME);
-	EQ(get(&asked), MANY);
+	EQ(counter_get(&most_inside), AT_A_TIME);
+	EQ(counter_get(&asked), MANY);
 	wait_gone();
 }
 
@@ -434,14 +417,14 @@ GTEST(left_alone_by_all, 2)
 	weft_dial_options opt;
 
 	answer = "10.0.0.1";
-	set(&gate_closed, 1);
+	counter_set(&gate_closed, 1);
 	for (int i = 0; i < AT_A_TIME; i++) {
 		opt = (weft_dial_options){ .until = weft_deadline(WEFT_MS) };
 		EQ(resolve_opt("name:1", &opt), -ETIMEDOUT);
 	}
 	weft_waitgroup_add(&all, 1);
 	weft_go(ask, 1);
-	set(&gate_closed, 0);
+	counter_set(&gate_closed, 0);
 	weft_waitgroup_wait(&all);
 	OK(gives("tcp", "name:1", "10.0.0.1:1"));
 	wait_gone();
