@@ -14,6 +14,7 @@
 
 #include <weft.h>
 
+#include "flag.h"
 #include "stats_now.h"
 #include "t.h"
 
@@ -25,25 +26,6 @@ struct party {
 	int result;
 	bool started, ended;
 };
-
-static void
-raise_flag(bool *flag)
-{
-	__atomic_store_n(flag, true, __ATOMIC_RELEASE);
-}
-
-static bool
-is_up(bool *flag)
-{
-	return __atomic_load_n(flag, __ATOMIC_ACQUIRE);
-}
-
-static void
-until_up(bool *flag)
-{
-	while (!is_up(flag))
-		weft_yield();
-}
 
 static void
 let_others_run(void)
@@ -59,6 +41,13 @@ next_cap(size_t cap)
 	size_t step = CAPS / (size_t)t_scale(CAPS);
 
 	return cap < 1 ? 1 : cap + step;
+}
+
+static void
+each_cap(void (*fn)(size_t cap))
+{
+	for (size_t cap = 0; cap < CAPS; cap = next_cap(cap))
+		fn(cap);
 }
 
 static void
@@ -133,29 +122,10 @@ full_send(size_t cap)
 	weft_chan_release(p.c);
 }
 
-GTEST(empty_receive_waits, 1)
-{
-	for (size_t cap = 0; cap < CAPS; cap = next_cap(cap))
-		empty_receive(cap);
-}
-
-GTEST(empty_receive_waits_on_4, 4)
-{
-	for (size_t cap = 0; cap < CAPS; cap = next_cap(cap))
-		empty_receive(cap);
-}
-
-GTEST(full_send_waits, 1)
-{
-	for (size_t cap = 0; cap < CAPS; cap = next_cap(cap))
-		full_send(cap);
-}
-
-GTEST(full_send_waits_on_4, 4)
-{
-	for (size_t cap = 0; cap < CAPS; cap = next_cap(cap))
-		full_send(cap);
-}
+GTEST(empty_receive_waits, 1) { each_cap(empty_receive); }
+GTEST(empty_receive_waits_on_4, 4) { each_cap(empty_receive); }
+GTEST(full_send_waits, 1) { each_cap(full_send); }
+GTEST(full_send_waits_on_4, 4) { each_cap(full_send); }
 
 /* ---- who does not ---- */
 
@@ -261,17 +231,8 @@ hundred(size_t cap)
 	weft_chan_release(c);
 }
 
-GTEST(in_order, 1)
-{
-	for (size_t cap = 0; cap < CAPS; cap = next_cap(cap))
-		hundred(cap);
-}
-
-GTEST(in_order_on_4, 4)
-{
-	for (size_t cap = 0; cap < CAPS; cap = next_cap(cap))
-		hundred(cap);
-}
+GTEST(in_order, 1) { each_cap(hundred); }
+GTEST(in_order_on_4, 4) { each_cap(hundred); }
 
 /* Has gone to wait, at the latest, when the count of parks has grown. */
 static void

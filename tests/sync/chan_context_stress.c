@@ -8,6 +8,7 @@
 
 #include <weft.h>
 
+#include "both_outcomes.h"
 #include "t.h"
 
 enum { CHANS = 3, SIDES = 6 };
@@ -131,7 +132,6 @@ static void
 run(size_t cap, double seconds)
 {
 	struct market m = { .contexts = weft_chan_of(weft_context *, 64) };
-	double end = t_now() + t_share(seconds);
 
 	for (int i = 0; i < CHANS; i++)
 		m.c[i] = weft_chan_of(int64_t, cap);
@@ -144,15 +144,8 @@ run(size_t cap, double seconds)
 	}
 	weft_go(canceller, &m, 77u);
 	weft_go(canceller, &m, 78u);
-	/* At least until both outcomes were seen. */
-	while (t_more(0) || t_now() < end ||
-	    !__atomic_load_n(&m.sent, __ATOMIC_RELAXED) ||
-	    !__atomic_load_n(&m.given_up, __ATOMIC_RELAXED))
-		weft_sleep(WEFT_MS);
-	__atomic_store_n(&m.stop, true, __ATOMIC_RELAXED);
-	weft_waitgroup_wait(&m.senders);
-	for (int i = 0; i < CHANS; i++)
-		weft_chan_close(m.c[i]);
+	race_and_close(seconds, &m.sent, &m.given_up, &m.stop, &m.senders, m.c,
+	    CHANS);
 	weft_waitgroup_wait(&m.receivers);
 	weft_chan_close(m.contexts);
 	weft_waitgroup_wait(&m.cancellers);

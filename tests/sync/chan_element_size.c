@@ -10,6 +10,7 @@
 
 #include <weft.h>
 
+#include "bytes.h"
 #include "t.h"
 
 enum { LARGEST = 65536, FENCE = 16, PAINT = 0xa5 };
@@ -43,15 +44,6 @@ is_drawn(const unsigned char *p, size_t size, unsigned nr)
 	return true;
 }
 
-static bool
-is_all(const unsigned char *p, size_t size, unsigned char b)
-{
-	for (size_t i = 0; i < size; i++)
-		if (p[i] != b)
-			return false;
-	return true;
-}
-
 /* A place for an element at an odd address, fenced on both sides. */
 struct place {
 	unsigned char *memory, *at;
@@ -72,8 +64,8 @@ place_make(size_t size)
 static void
 place_check(struct place *p)
 {
-	OK(is_all(p->memory, FENCE + 1, PAINT));
-	OK(is_all(p->at + p->size, FENCE, PAINT));
+	OK(all_are(p->memory, FENCE + 1, PAINT));
+	OK(all_are(p->at + p->size, FENCE, PAINT));
 }
 
 static void
@@ -119,11 +111,11 @@ recv_all(struct stream *s)
 	}
 	memset(p.at, 0xcc, s->size);
 	OK(!weft_chan_recv(s->c, p.at));
-	OK(is_all(p.at, s->size, 0));
+	OK(all_are(p.at, s->size, 0));
 	place_check(&p);
 	memset(p.at, 0xcc, s->size);
 	EQ(weft_chan_try_recv(s->c, p.at), false);
-	OK(is_all(p.at, s->size, 0));
+	OK(all_are(p.at, s->size, 0));
 	place_free(&p);
 	weft_waitgroup_done(&s->ended);
 }
@@ -162,6 +154,14 @@ streams(void)
 GTEST(arrive_whole_on_1, 1) { streams(); }
 GTEST(arrive_whole_on_4, 4) { streams(); }
 
+static void
+each_size(void (*fn)(size_t size, size_t cap), size_t cap, size_t end)
+{
+	for (int i = 0; i < SIZES; i++)
+		for (size_t c = cap; c < end; c++)
+			fn(sizes[i], c);
+}
+
 /* ---- through the ring, by one goroutine ---- */
 
 static void
@@ -184,18 +184,13 @@ round_trip(size_t size, size_t cap)
 		}
 		memset(p.at, 0xcc, size);
 		EQ(weft_chan_try_recv(c, p.at), false);
-		OK(is_all(p.at, size, 0xcc));
+		OK(all_are(p.at, size, 0xcc));
 	}
 	place_free(&p);
 	weft_chan_release(c);
 }
 
-GTEST(through_the_ring, 1)
-{
-	for (int i = 0; i < SIZES; i++)
-		for (size_t cap = 1; cap < 8; cap++)
-			round_trip(sizes[i], cap);
-}
+GTEST(through_the_ring, 1) { each_size(round_trip, 1, 8); }
 
 /* ---- null values ---- */
 
@@ -220,7 +215,7 @@ nulls(size_t size, size_t cap)
 			continue;
 		}
 		OK(weft_chan_recv(c, p.at));
-		OK(is_all(p.at, size, 0));
+		OK(all_are(p.at, size, 0));
 	}
 	EQ(weft_chan_try_recv(c, NULL), false);
 	EQ(weft_chan_try_send(c, NULL), cap > 0);
@@ -231,12 +226,7 @@ nulls(size_t size, size_t cap)
 	weft_chan_release(c);
 }
 
-GTEST(null_sends_zero_bytes_and_drops, 1)
-{
-	for (int i = 0; i < SIZES; i++)
-		for (size_t cap = 0; cap < 3; cap++)
-			nulls(sizes[i], cap);
-}
+GTEST(null_sends_zero_bytes_and_drops, 1) { each_size(nulls, 0, 3); }
 
 /* ---- elements of no size ---- */
 

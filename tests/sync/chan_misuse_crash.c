@@ -261,19 +261,17 @@ DIES(close_null_without_runtime, 0, "close of a NULL channel")
 
 #define WAITS "while a goroutine or thread waits"
 
-DIES(release_under_receiver, 1, WAITS)
+static void
+release_under(void (*waiter)(void))
 {
 	c = weft_chan_make(sizeof(int), 0);
-	start(recv_it);
+	start(waiter);
 	weft_chan_release(c);
 }
 
-DIES(release_under_sender, 1, WAITS)
-{
-	c = weft_chan_make(sizeof(int), 0);
-	start(send_it);
-	weft_chan_release(c);
-}
+DIES(release_under_receiver, 1, WAITS) { release_under(recv_it); }
+
+DIES(release_under_sender, 1, WAITS) { release_under(send_it); }
 
 DIES(release_under_sender_when_full, 1, WAITS)
 {
@@ -283,12 +281,7 @@ DIES(release_under_sender_when_full, 1, WAITS)
 	weft_chan_release(c);
 }
 
-DIES(release_under_select, 1, WAITS)
-{
-	c = weft_chan_make(sizeof(int), 0);
-	start(select_send);
-	weft_chan_release(c);
-}
+DIES(release_under_select, 1, WAITS) { release_under(select_send); }
 
 static void
 select_both_ways(void)
@@ -301,17 +294,10 @@ select_both_ways(void)
 /* Also if it stands in two cases. */
 DIES(release_under_select_of_both, 1, WAITS)
 {
-	c = weft_chan_make(sizeof(int), 0);
-	start(select_both_ways);
-	weft_chan_release(c);
+	release_under(select_both_ways);
 }
 
-DIES(release_under_limit, 1, WAITS)
-{
-	c = weft_chan_make(sizeof(int), 0);
-	start(send_until_later);
-	weft_chan_release(c);
-}
+DIES(release_under_limit, 1, WAITS) { release_under(send_until_later); }
 
 /* Not the first release, the last one. */
 DIES(last_release_under_receiver, 1, WAITS)

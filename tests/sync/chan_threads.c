@@ -60,12 +60,18 @@ actors_join(struct actor *a, int n)
 /* ---- roles ---- */
 
 static void
+count_in(struct actor *a, int64_t v)
+{
+	a->sum += v;
+	a->count++;
+}
+
+static void
 sender(struct actor *a)
 {
 	for (int64_t i = 1; i <= a->n; i++) {
 		weft_chan_send(a->c, &i);
-		a->sum += i;
-		a->count++;
+		count_in(a, i);
 	}
 }
 
@@ -75,8 +81,7 @@ receiver(struct actor *a)
 	int64_t v;
 
 	while (weft_chan_recv(a->c, &v)) {
-		a->sum += v;
-		a->count++;
+		count_in(a, v);
 	}
 	EQ(v, 0);
 }
@@ -87,8 +92,7 @@ try_sender(struct actor *a)
 	for (int64_t i = 1; i <= a->n; i++) {
 		while (!weft_chan_try_send(a->c, &i))
 			weft_yield();
-		a->sum += i;
-		a->count++;
+		count_in(a, i);
 	}
 }
 
@@ -99,8 +103,7 @@ try_receiver(struct actor *a)
 
 	while (!weft_chan_is_closed(a->c)) {
 		if (weft_chan_try_recv(a->c, &v)) {
-			a->sum += v;
-			a->count++;
+			count_in(a, v);
 		} else {
 			weft_yield();
 		}
@@ -120,8 +123,7 @@ select_sender(struct actor *a)
 		};
 
 		EQ(weft_select(k, 3), 1);
-		a->sum += i;
-		a->count++;
+		count_in(a, i);
 	}
 	weft_chan_release(never);
 }
@@ -142,8 +144,7 @@ select_receiver(struct actor *a)
 		OK(i == 0 || i == 2);
 		if (!k[i].ok)
 			break;
-		a->sum += v;
-		a->count++;
+		count_in(a, v);
 	}
 	weft_chan_release(never);
 }
@@ -155,8 +156,7 @@ until_sender(struct actor *a)
 		while (!weft_chan_send_until(a->c, &i,
 		    weft_deadline((i % 3 + 1) * 20 * WEFT_US)))
 			;
-		a->sum += i;
-		a->count++;
+		count_in(a, i);
 	}
 }
 
@@ -167,10 +167,8 @@ until_receiver(struct actor *a)
 
 	while (!weft_chan_is_closed(a->c)) {
 		if (weft_chan_recv_until(a->c, &v,
-		    weft_deadline((a->count % 3 + 1) * 20 * WEFT_US))) {
-			a->sum += v;
-			a->count++;
-		}
+		    weft_deadline((a->count % 3 + 1) * 20 * WEFT_US)))
+			count_in(a, v);
 	}
 }
 

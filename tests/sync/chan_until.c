@@ -11,6 +11,7 @@
 
 #include <weft.h>
 
+#include "flag.h"
 #include "plain_thread.h"
 #include "t.h"
 
@@ -162,24 +163,17 @@ struct party {
 static void
 receives(struct party *p)
 {
-	__atomic_store_n(&p->started, true, __ATOMIC_RELEASE);
+	raise_flag(&p->started);
 	p->result = weft_chan_recv_until(p->c, &p->value, p->when);
-	__atomic_store_n(&p->ended, true, __ATOMIC_RELEASE);
+	raise_flag(&p->ended);
 }
 
 static void
 sends(struct party *p)
 {
-	__atomic_store_n(&p->started, true, __ATOMIC_RELEASE);
+	raise_flag(&p->started);
 	p->result = weft_chan_send_until(p->c, &p->value, p->when);
-	__atomic_store_n(&p->ended, true, __ATOMIC_RELEASE);
-}
-
-static void
-until_up(bool *flag)
-{
-	while (!__atomic_load_n(flag, __ATOMIC_ACQUIRE))
-		weft_yield();
+	raise_flag(&p->ended);
 }
 
 static void

@@ -11,6 +11,7 @@
 
 #include <weft.h>
 
+#include "both_outcomes.h"
 #include "t.h"
 
 enum { SIDES = 4, CHANS = 3, THREADS = 2 };
@@ -21,7 +22,7 @@ struct race {
 	bool stop;
 	int64_t sent, sent_sum, received, received_sum, late;
 	int64_t next;
-	bool some_sent, some_late;
+	int64_t some_sent, some_late;	/* not 0 once there were some */
 };
 
 static uint32_t
@@ -39,6 +40,17 @@ soon(uint32_t *seed)
 	    (int64_t)(roll(seed) % 2) * WEFT_US);
 }
 
+static int
+choose_soon(weft_case k[CHANS], uint32_t *seed)
+{
+	int64_t when = soon(seed);
+	int got = roll(seed) % 2 ? weft_select_until(k, CHANS, when) :
+	    weft_select_ordered_until(k, CHANS, when);
+
+	OK((got >= 0 && got < CHANS) || got == -ETIMEDOUT);
+	return got;
+}
+
 /* One attempt; true if it was sent. */
 static bool
 try_to_send(struct race *r, int64_t v, uint32_t *seed)
@@ -53,15 +65,9 @@ try_to_send(struct race *r, int64_t v, uint32_t *seed)
 	case 0:
 		return weft_chan_send_until(c, &v, soon(seed));
 	case 1:
-		got = weft_select_until(k, CHANS, soon(seed));
-		break;
-	case 2:
-		got = weft_select_ordered_until(k, CHANS, soon(seed));
-		break;
-	default:
 		return weft_chan_try_send(c, &v);
 	}
-	OK((got >= 0 && got < CHANS) || got == -ETIMEDOUT);
+	got = choose_soon(k, seed);
 	return got >= 0;
 }
 
@@ -87,15 +93,9 @@ try_to_receive(struct race *r, int64_t *v, uint32_t *seed)
 	case 0:
 		return received(weft_chan_recv_until(c, v, soon(seed)), v);
 	case 1:
-		got = weft_select_until(k, CHANS, soon(seed));
-		break;
-	case 2:
-		got = weft_select_ordered_until(k, CHANS, soon(seed));
-		break;
-	default:
 		return received(weft_chan_try_recv(c, v), v);
 	}
-	OK((got >= 0 && got < CHANS) || got == -ETIMEDOUT);
+	got = choose_soon(k, seed);
 	/* only the chosen place was written */
 	for (int i = 0; i < CHANS; i++)
 		if (i != got)
@@ -117,10 +117,10 @@ sender(struct race *r, uint32_t seed)
 		if (try_to_send(r, v, &seed)) {
 			sum += v;
 			n++;
-			__atomic_store_n(&r->some_sent, true, __ATOMIC_RELAXED);
+			__atomic_store_n(&r->some_sent, 1, __ATOMIC_RELAXED);
 		} else {
 			late++;
-			__atomic_store_n(&r->some_late, true, __ATOMIC_RELAXED);
+			__atomic_store_n(&r->some_late, 1, __ATOMIC_RELAXED);
 		}
 		if (roll(&seed) % 16 == 0)
 			weft_yield();
@@ -177,7 +177,6 @@ race(size_t cap, int threads, double seconds)
 {
 	struct race r = {0};
 	pthread_t t[2 * THREADS];
-	double end = t_now() + t_share(seconds);
 
 	for (int i = 0; i < CHANS; i++)
 		r.c[i] = weft_chan_make(sizeof(int64_t), i ? cap : 0);
@@ -191,15 +190,8 @@ race(size_t cap, int threads, double seconds)
 		EQ(pthread_create(&t[2 * i], NULL, send_plainly, &r), 0);
 		EQ(pthread_create(&t[2 * i + 1], NULL, receive_plainly, &r), 0);
 	}
-	/* On a busy machine that may be too short for both to happen. */
-	while (t_more(0) || t_now() < end ||
-	    !__atomic_load_n(&r.some_sent, __ATOMIC_RELAXED) ||
-	    !__atomic_load_n(&r.some_late, __ATOMIC_RELAXED))
-		weft_sleep(WEFT_MS);
-	__atomic_store_n(&r.stop, true, __ATOMIC_RELAXED);
-	weft_waitgroup_wait(&r.senders);
-	for (int i = 0; i < CHANS; i++)
-		weft_chan_close(r.c[i]);
+	race_and_close(seconds, &r.some_sent, &r.some_late, &r.stop, &r.senders,
+	    r.c, CHANS);
 	weft_waitgroup_wait(&r.receivers);
 	for (int i = 0; i < 2 * threads; i++)
 		pthread_join(t[i], NULL);

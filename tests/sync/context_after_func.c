@@ -11,6 +11,7 @@
 
 #include "plain_thread.h"
 #include "t.h"
+#include "until_alone.h"
 
 struct call {
 	weft_event called;
@@ -32,14 +33,6 @@ static int
 times(struct call *c)
 {
 	return __atomic_load_n(&c->times, __ATOMIC_ACQUIRE);
-}
-
-static void
-until_alone(void)
-{
-	while (weft_goroutines() > 1)
-		weft_yield();
-	EQ(t_leaks(), 0);
 }
 
 GTEST(called_when_cancelled, 2)

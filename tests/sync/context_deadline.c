@@ -6,6 +6,7 @@
 #include <weft.h>
 
 #include "t.h"
+#include "until_alone.h"
 
 enum { HOUR = 3600 };
 
@@ -37,9 +38,7 @@ GTEST(fires_and_not_early, 2)
 	EQ(weft_context_error(ctx), -ETIMEDOUT);
 	EQ(weft_context_cause(ctx), -ETIMEDOUT);
 	weft_context_release(ctx);
-	while (weft_goroutines() > 1)
-		weft_yield();
-	EQ(t_leaks(), 0);
+	until_alone();
 }
 
 GTEST(in_the_past, 1)
@@ -122,9 +121,7 @@ GTEST(the_childs_is_earlier, 2)
 	OK(!is_done(ctx));
 	weft_context_release(ctx);
 	weft_context_release(child);
-	while (weft_goroutines() > 1)
-		weft_yield();
-	EQ(t_leaks(), 0);
+	until_alone();
 }
 
 /* What is cancelled or released in time does not fire. */
@@ -153,9 +150,7 @@ GTEST(not_after_a_cancel, 2)
 		weft_context_release(c[i]);
 	}
 	weft_context_release(last);
-	while (weft_goroutines() > 1)
-		weft_yield();
-	EQ(t_leaks(), 0);
+	until_alone();
 }
 
 /* Many at once, and released at about the time they fire. */
@@ -196,9 +191,7 @@ GTEST(released_as_it_fires, 4)
 			weft_waitgroup_wait(&wg);
 	}
 	weft_waitgroup_wait(&wg);
-	while (weft_goroutines() > 1)
-		weft_yield();
-	EQ(t_leaks(), 0);
+	until_alone();
 }
 
 /* From a plain thread, which waits too. */

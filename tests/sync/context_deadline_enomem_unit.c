@@ -9,21 +9,18 @@
 #include "chan.h"
 #include "context.h"
 #include "os.h"
+#include "run_env.h"
 #include "sched.h"
 #include "spawn.h"
 #include "t.h"
+#include "until_alone.h"
 
 #ifdef WEFT_DEBUG
 
 static void nothing(void *arg) { (void)arg; }
 
 /* Main empties the caches of its P, and is to keep it. */
-__attribute__((constructor)) static void
-no_preemption(void)
-{
-	setenv("WEFT_PREEMPT_SIGNAL", "-1", 1);
-	setenv("WEFT_MAX_DETACHED", "-1", 1);
-}
+NO_PREEMPTION
 
 /* Takes all records there are: of the one P, and of those who have none. */
 static void
@@ -82,9 +79,7 @@ GTEST(it_comes_later, 1)
 		weft_yield();
 	EQ(weft_context_error(ctx), -ETIMEDOUT);
 	weft_context_release(ctx);
-	while (weft_goroutines() > 1)
-		weft_yield();
-	EQ(t_leaks(), 0);
+	until_alone();
 }
 
 GTEST(it_is_cancelled_before, 1)
@@ -113,9 +108,7 @@ GTEST(it_is_released_before, 1)
 	allow();
 	weft_chan_recv(done, NULL);
 	weft_chan_release(done);
-	while (weft_goroutines() > 1)
-		weft_yield();
-	EQ(t_leaks(), 0);
+	until_alone();
 }
 
 static void count(void *n) { ++*(int *)n; }

@@ -11,6 +11,7 @@
 #include <weft.h>
 
 #include "t.h"
+#include "until_alone.h"
 
 enum { SLOTS = 64, WORKERS = 6, THREADS = 2 };
 
@@ -181,9 +182,7 @@ storm(void)
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(t[i], NULL);
 	clear();
-	while (weft_goroutines() > 1)
-		weft_yield();
-	EQ(t_leaks(), 0);
+	until_alone();
 }
 
 GTEST(storm_on_1, 1) { storm(); }
@@ -250,9 +249,7 @@ GTEST(released_while_expiring, 2)
 		if (rand_r(&seed) % 16 == 0)
 			weft_yield();
 	}
-	while (weft_goroutines() > 1)
-		weft_yield();
-	EQ(t_leaks(), 0);
+	until_alone();
 }
 
 /* ---- two cancels at once ---- */
@@ -390,9 +387,7 @@ GTEST(waits_with_contexts, 4)
 	OK(got > 0 && given_up > 0);
 	OK(weft_sem_try_acquire(&sem, UNITS));
 	OK(!weft_sem_try_acquire(&sem, 1));
-	while (weft_goroutines() > 1)
-		weft_yield();
-	EQ(t_leaks(), 0);
+	until_alone();
 }
 
 /* ---- groups ---- */
@@ -427,7 +422,5 @@ GTEST(trees_of_groups, 4)
 		r = weft_group_wait(&g);
 		OK(r == 0 || r == -EIO);
 	}
-	while (weft_goroutines() > 1)
-		weft_yield();
-	EQ(t_leaks(), 0);
+	until_alone();
 }

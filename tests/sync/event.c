@@ -173,14 +173,7 @@ struct doubt {
 	weft_waitgroup *wg;
 };
 
-static void *
-not_plainly(void *arg)
-{
-	struct doubt *d = arg;
-
-	not_to_be(d->ctx, d->e, d->wg);
-	return NULL;
-}
+THREAD_JOB(not_plainly, struct doubt, d, not_to_be(d->ctx, d->e, d->wg))
 
 static void
 cancelled(void)

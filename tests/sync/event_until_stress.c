@@ -44,11 +44,4 @@ round_once(struct crew *c, uint32_t *seed)
 	round_run(&r->w, seed);
 }
 
-static void
-limits(void)
-{
-	struct crew c = { .work = round_once };
-
-	crew_run(&c);
-}
-ON_1_2_8(limits)
+ROUNDS_ON_1_2_8(round_once)

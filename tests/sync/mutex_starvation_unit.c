@@ -50,15 +50,21 @@ GTEST(before_the_runner_up, 1)
 	EQ(m.state_, MUTEX_LOCKED | MUTEX_WOKEN | MUTEX_ONE);
 }
 
+static void
+lock_with_waiter(weft_mutex *m)
+{
+	weft_mutex_lock(m);
+	weft_go(get, m);
+	while (m->state_ != (MUTEX_LOCKED | MUTEX_ONE))
+		weft_yield();
+}
+
 /* With a runner-up on its way nobody else is woken. */
 GTEST(one_is_enough, 1)
 {
 	weft_mutex m = {0};
 
-	weft_mutex_lock(&m);
-	weft_go(get, &m);
-	while (m.state_ != (MUTEX_LOCKED | MUTEX_ONE))
-		weft_yield();
+	lock_with_waiter(&m);
 	m.state_ |= MUTEX_WOKEN;
 	weft_mutex_unlock(&m);
 	yields(10);
@@ -71,10 +77,7 @@ GTEST(nobody_is_forgotten, 1)
 {
 	weft_mutex m = {0};
 
-	weft_mutex_lock(&m);
-	weft_go(get, &m);
-	while (m.state_ != (MUTEX_LOCKED | MUTEX_ONE))
-		weft_yield();
+	lock_with_waiter(&m);
 	m.state_ = MUTEX_ONE;	/* unlocked, and nothing more yet */
 	weft_mutex_lock(&m);
 	EQ(m.state_, MUTEX_LOCKED | MUTEX_ONE);

@@ -83,18 +83,12 @@ struct line {
 };
 
 static void
-lock_until(struct line *l)
+lock(struct line *l, bool by_context)
 {
-	OK(weft_mutex_lock_until(&l->m, l->when));
-	l->n++;
-	weft_mutex_unlock(&l->m);
-	weft_waitgroup_done(&l->wg);
-}
-
-static void
-lock_context(struct line *l)
-{
-	OK(weft_mutex_lock_context(&l->m, l->ctx));
+	if (by_context)
+		OK(weft_mutex_lock_context(&l->m, l->ctx));
+	else
+		OK(weft_mutex_lock_until(&l->m, l->when));
 	l->n++;
 	weft_mutex_unlock(&l->m);
 	weft_waitgroup_done(&l->wg);
@@ -108,7 +102,7 @@ give_up(struct line *l)
 	weft_waitgroup_done(&l->wg);
 }
 
-PLAIN_THREAD(lock_until_plainly, lock_until(arg))
+PLAIN_THREAD(lock_until_plainly, lock(arg, false))
 
 PLAIN_THREAD(give_up_plainly, give_up(arg))
 
@@ -128,8 +122,8 @@ let_in(int64_t when)
 	weft_mutex_lock(&l.m);
 	weft_waitgroup_add(&l.wg, 21);
 	for (int i = 0; i < 10; i++) {
-		weft_go(lock_until, &l);
-		weft_go(lock_context, &l);
+		weft_go(lock, &l, false);
+		weft_go(lock, &l, true);
 	}
 	EQ(pthread_create(&t, NULL, lock_until_plainly, &l), 0);
 	await_queue(&l, 21);
@@ -160,7 +154,7 @@ some_give_up(void)
 	weft_mutex_lock(&l.m);
 	weft_waitgroup_add(&l.wg, 21);
 	for (int i = 0; i < 10; i++) {
-		weft_go(lock_until, &l);
+		weft_go(lock, &l, false);
 		weft_go(give_up, &l);
 	}
 	EQ(pthread_create(&t, NULL, give_up_plainly, &l), 0);

@@ -97,6 +97,15 @@ holds_jump(void *arg)
 	jump_out_of(&inner);
 }
 
+/* Until it is done with wg, and not until it has ended. */
+static void
+start_and_wait(void (*fn)(void))
+{
+	weft_waitgroup_add(&wg, 1);
+	weft_go(fn);
+	weft_waitgroup_wait(&wg);
+}
+
 static void
 one_in_another(void)
 {
@@ -108,9 +117,7 @@ one_in_another(void)
 
 GTEST(jump_within_another, 1)
 {
-	weft_waitgroup_add(&wg, 1);
-	weft_go(one_in_another);
-	weft_waitgroup_wait(&wg);
+	start_and_wait(one_in_another);
 	weft_once_do(&inner, jumps, NULL);
 	EQ(n_calls, 1);
 }
@@ -136,9 +143,7 @@ far(void)
 
 GTEST(jump_out_of_two, 1)
 {
-	weft_waitgroup_add(&wg, 1);
-	weft_go(far);
-	weft_waitgroup_wait(&wg);
+	start_and_wait(far);
 	weft_once_do(&inner, jumps, NULL);
 	weft_once_do(&once, jumps, NULL);
 	EQ(n_calls, 1);

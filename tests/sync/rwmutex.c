@@ -10,6 +10,7 @@
 
 #include <weft.h>
 
+#include "counter.h"
 #include "plain_thread.h"
 #include "stats_now.h"
 #include "t.h"
@@ -31,22 +32,10 @@ warm(weft_rwmutex *rw)
 	}
 }
 
-static int
-peek(int *p)
-{
-	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
-}
-
-static int
-add(int *p, int n)
-{
-	return __atomic_add_fetch(p, n, __ATOMIC_SEQ_CST);
-}
-
 static void
 await(int *p, int n)
 {
-	while (peek(p) != n)
+	while (counter_get(p) != n)
 		weft_yield();
 }
 
@@ -66,7 +55,7 @@ static void
 read_until_told(struct room *r)
 {
 	weft_rwmutex_rlock(&r->rw);
-	add(&r->entered, 1);
+	counter_add(&r->entered, 1);
 	await(&r->leave, 1);
 	weft_rwmutex_runlock(&r->rw);
 	weft_waitgroup_done(&r->wg);
@@ -91,7 +80,7 @@ readers_share(bool often)
 	OK(weft_rwmutex_try_rlock(&r.rw));
 	OK(!weft_rwmutex_try_lock(&r.rw));
 	weft_rwmutex_runlock(&r.rw);
-	add(&r.leave, 1);
+	counter_add(&r.leave, 1);
 	weft_waitgroup_wait(&r.wg);
 	OK(weft_rwmutex_try_lock(&r.rw));
 	weft_rwmutex_unlock(&r.rw);
@@ -104,24 +93,24 @@ BOTH(readers_share)
 static void
 look(struct room *r)
 {
-	add(&r->readers, 1);
-	EQ(peek(&r->writers), 0);
+	counter_add(&r->readers, 1);
+	EQ(counter_get(&r->writers), 0);
 	for (int i = 1; i < 4; i++)
 		EQ(r->value[i], r->value[0]);
-	add(&r->readers, -1);
+	counter_add(&r->readers, -1);
 }
 
 static void
 change(struct room *r, bool yield)
 {
-	EQ(add(&r->writers, 1), 1);
-	EQ(peek(&r->readers), 0);
+	EQ(counter_add(&r->writers, 1), 1);
+	EQ(counter_get(&r->readers), 0);
 	for (int i = 0; i < 4; i++) {
 		r->value[i]++;
 		if (yield)
 			weft_yield();
 	}
-	add(&r->writers, -1);
+	counter_add(&r->writers, -1);
 }
 
 /* One in `share` writes; some move to another processor meanwhile. */
@@ -152,14 +141,7 @@ struct job {
 	int share;
 };
 
-static void *
-mix_plainly(void *arg)
-{
-	struct job *j = arg;
-
-	mix(j->r, j->share);
-	return NULL;
-}
+THREAD_JOB(mix_plainly, struct job, j, mix(j->r, j->share))
 
 static void
 mixed(int share)
@@ -205,7 +187,7 @@ static void
 write_once(struct room *r)
 {
 	weft_rwmutex_lock(&r->rw);
-	EQ(peek(&r->entered), 0);
+	EQ(counter_get(&r->entered), 0);
 	change(r, true);
 	weft_rwmutex_unlock(&r->rw);
 	weft_waitgroup_done(&r->wg);
@@ -215,7 +197,7 @@ static void
 enter_late(struct room *r)
 {
 	weft_rwmutex_rlock(&r->rw);
-	add(&r->entered, 1);
+	counter_add(&r->entered, 1);
 	EQ(r->value[0], 1);
 	weft_rwmutex_runlock(&r->rw);
 	weft_waitgroup_done(&r->wg);
@@ -243,7 +225,7 @@ new_readers_wait_for_a_writer(bool often)
 	EQ(pthread_create(&t, NULL, enter_plainly, &r), 0);
 	for (int i = 0; i < 100; i++)
 		weft_yield();
-	EQ(peek(&r.entered), 0);
+	EQ(counter_get(&r.entered), 0);
 	weft_rwmutex_runlock(&r.rw);
 	weft_waitgroup_wait(&r.wg);
 	EQ(r.entered, GOROUTINES + 1);
@@ -255,7 +237,7 @@ static void
 write_after(struct room *r)
 {
 	weft_rwmutex_lock(&r->rw);
-	EQ(peek(&r->entered), GOROUTINES);
+	EQ(counter_get(&r->entered), GOROUTINES);
 	weft_rwmutex_unlock(&r->rw);
 	weft_waitgroup_done(&r->wg);
 }
@@ -264,7 +246,7 @@ static void
 count_in(struct room *r)
 {
 	weft_rwmutex_rlock(&r->rw);
-	add(&r->entered, 1);
+	counter_add(&r->entered, 1);
 	await(&r->leave, 1);
 	weft_rwmutex_runlock(&r->rw);
 	weft_waitgroup_done(&r->wg);
@@ -286,7 +268,7 @@ readers_come_between_writers(void)
 		weft_yield();
 	weft_rwmutex_unlock(&r.rw);
 	await(&r.entered, GOROUTINES);
-	add(&r.leave, 1);
+	counter_add(&r.leave, 1);
 	weft_waitgroup_wait(&r.wg);
 }
 ON_ALL(readers_come_between_writers)
@@ -353,14 +335,7 @@ struct ends {
 	int n;
 };
 
-static void *
-end_plainly(void *arg)
-{
-	struct ends *e = arg;
-
-	end_reading(e->y, e->n);
-	return NULL;
-}
+THREAD_JOB(end_plainly, struct ends, e, end_reading(e->y, e->n))
 
 /*
  * Nothing of it is left behind: all of that again and again with new locks at
@@ -438,7 +413,7 @@ GTEST(readers_of_a_processor_that_is_gone, 8)
 	await(&r.entered, 64);
 	EQ(weft_set_procs(1), 8);
 	OK(!weft_rwmutex_try_lock(&r.rw));
-	add(&r.leave, 1);
+	counter_add(&r.leave, 1);
 	weft_rwmutex_lock(&r.rw);
 	EQ(weft_set_procs(8), 1);
 	weft_rwmutex_unlock(&r.rw);
@@ -453,7 +428,7 @@ struct resizing {
 static void
 resize(struct resizing *z)
 {
-	for (int n = 1; !peek(&z->stop); n = n % 8 + 1) {
+	for (int n = 1; !counter_get(&z->stop); n = n % 8 + 1) {
 		OK(weft_set_procs(n) > 0);
 		weft_yield();
 	}
@@ -472,7 +447,7 @@ GTEST(processors_change_all_the_time, 4)
 		OK(weft_try_go(mix, &r, 300) > 0);
 	weft_waitgroup_wait(&r.wg);
 	EQ(r.value[0], GOROUTINES * ((r.each + 299) / 300));
-	add(&z.stop, 1);
+	counter_add(&z.stop, 1);
 	weft_waitgroup_wait(&z.wg);
 }
 

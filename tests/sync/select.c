@@ -12,6 +12,7 @@
 
 #include <weft.h>
 
+#include "flag.h"
 #include "plain_thread.h"
 #include "t.h"
 
@@ -134,7 +135,7 @@ struct chooser {
 static void
 choose(struct chooser *s)
 {
-	__atomic_store_n(&s->started, true, __ATOMIC_RELEASE);
+	raise_flag(&s->started);
 	if (s->when)
 		s->result = s->ordered ?
 		    weft_select_ordered_until(s->k, s->n, s->when) :
@@ -142,14 +143,7 @@ choose(struct chooser *s)
 	else
 		s->result = s->ordered ? weft_select_ordered(s->k, s->n) :
 		    weft_select(s->k, s->n);
-	__atomic_store_n(&s->ended, true, __ATOMIC_RELEASE);
-}
-
-static void
-until_up(bool *flag)
-{
-	while (!__atomic_load_n(flag, __ATOMIC_ACQUIRE))
-		weft_yield();
+	raise_flag(&s->ended);
 }
 
 /* On return it waits (on one P), and has been seen to. */

@@ -213,7 +213,7 @@ GTEST(pairs_of_choices, 1)
 
 /* On several Ps, each goroutine for itself. */
 static void
-fair_alone(weft_waitgroup *ended)
+fair_alone(void)
 {
 	weft_chan *a = ready_chan(CLOSED, 0), *b = ready_chan(CLOSED, 0);
 	weft_case k[] = { WEFT_CASE_RECV(a, NULL), WEFT_CASE_RECV(b, NULL) };
@@ -227,26 +227,18 @@ fair_alone(weft_waitgroup *ended)
 	check_fair(count, 2, TRIALS);
 	weft_chan_release(a);
 	weft_chan_release(b);
-	weft_waitgroup_done(ended);
 }
 
 GTEST(on_several, 4)
 {
 	weft_waitgroup ended = {0};
 
-	weft_waitgroup_add(&ended, 20);
 	for (int i = 0; i < 20; i++)
-		OK(weft_try_go(fair_alone, &ended) > 0);
+		weft_waitgroup_go(&ended, fair_alone);
 	weft_waitgroup_wait(&ended);
 }
 
-TEST(on_a_thread)
-{
-	weft_waitgroup ended = {0};
-
-	weft_waitgroup_add(&ended, 1);
-	fair_alone(&ended);
-}
+TEST(on_a_thread) { fair_alone(); }
 
 /* ---- having waited ---- */
 

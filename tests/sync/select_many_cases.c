@@ -10,6 +10,7 @@
 
 #include <weft.h>
 
+#include "flag.h"
 #include "t.h"
 
 enum { MOST = 65536 };
@@ -59,16 +60,9 @@ check_nobody(struct many *m)
 static void
 choose(struct many *m)
 {
-	__atomic_store_n(&m->started, true, __ATOMIC_RELEASE);
+	raise_flag(&m->started);
 	m->result = weft_select(m->k, m->n);
-	__atomic_store_n(&m->ended, true, __ATOMIC_RELEASE);
-}
-
-static void
-until_up(bool *flag)
-{
-	while (!__atomic_load_n(flag, __ATOMIC_ACQUIRE))
-		weft_yield();
+	raise_flag(&m->ended);
 }
 
 /* First, last, and some between; at most n of them. */

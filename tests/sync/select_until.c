@@ -11,6 +11,7 @@
 
 #include <weft.h>
 
+#include "flag.h"
 #include "plain_thread.h"
 #include "t.h"
 
@@ -194,16 +195,9 @@ wait_for_both(struct waiting *w)
 		WEFT_CASE_RECV(w->a, &w->va), WEFT_CASE_RECV(w->b, &w->vb)
 	};
 
-	__atomic_store_n(&w->started, true, __ATOMIC_RELEASE);
+	raise_flag(&w->started);
 	w->result = weft_select_until(k, 2, w->when);
-	__atomic_store_n(&w->ended, true, __ATOMIC_RELEASE);
-}
-
-static void
-until_up(bool *flag)
-{
-	while (!__atomic_load_n(flag, __ATOMIC_ACQUIRE))
-		weft_yield();
+	raise_flag(&w->ended);
 }
 
 GTEST(others_stay_in_order, 1)

@@ -11,6 +11,7 @@
 
 #include "plain_thread.h"
 #include "t.h"
+#include "wait_limits.h"
 
 enum { TOTAL = 6, GOROUTINES = 12, THREADS = 2 };
 
@@ -21,13 +22,6 @@ enum { TOTAL = 6, GOROUTINES = 12, THREADS = 2 };
 	GTEST(name##_on_8, 8) { name(); }
 
 static double share = 0.25;	/* seconds for each test */
-
-static uint32_t
-next(uint32_t *seed)
-{
-	*seed = *seed * 1664525 + 1013904223;
-	return *seed >> 8;
-}
 
 static bool
 over(bool *stop)
@@ -47,23 +41,6 @@ struct pool {
 	weft_context *ctx;	/* under m */
 };
 
-static weft_context *
-current(struct pool *p)
-{
-	weft_context *ctx;
-
-	weft_mutex_lock(&p->m);
-	ctx = weft_context_retain(p->ctx);
-	weft_mutex_unlock(&p->m);
-	return ctx;
-}
-
-static void
-count(long *n)
-{
-	__atomic_add_fetch(n, 1, __ATOMIC_RELAXED);
-}
-
 static bool
 acquire(struct pool *p, uint64_t n, uint32_t how)
 {
@@ -78,14 +55,14 @@ acquire(struct pool *p, uint64_t n, uint32_t how)
 		got = weft_sem_acquire_until(&p->s, n,
 		    weft_deadline((int64_t)(how >> 4) % 60 * WEFT_US));
 		if (!got)
-			count(&p->late);
+			add_one(&p->late);
 		return got;
 	}
-	ctx = current(p);
+	ctx = context_get(&p->m, &p->ctx);
 	got = weft_sem_acquire_context(&p->s, n, ctx);
 	if (!got) {
 		EQ(weft_context_error(ctx), -ECANCELED);
-		count(&p->cancelled);
+		add_one(&p->cancelled);
 	}
 	weft_context_release(ctx);
 	return got;
@@ -95,16 +72,16 @@ static void
 take_and_give(struct pool *p, uint32_t seed)
 {
 	while (!over(&p->stop)) {
-		uint64_t n = next(&seed) % TOTAL + 1;
+		uint64_t n = rnd(&seed) % TOTAL + 1;
 
-		if (!acquire(p, n, next(&seed)))
+		if (!acquire(p, n, rnd(&seed)))
 			continue;
 		OK(__atomic_add_fetch(&p->used, (int)n, __ATOMIC_SEQ_CST) <=
 		    TOTAL);
-		if (next(&seed) % 3 == 0)
-			weft_sleep(next(&seed) % 50 * WEFT_US);
+		if (rnd(&seed) % 3 == 0)
+			weft_sleep(rnd(&seed) % 50 * WEFT_US);
 		__atomic_sub_fetch(&p->used, (int)n, __ATOMIC_SEQ_CST);
-		count(&p->got);
+		add_one(&p->got);
 		weft_sem_release(&p->s, n);
 	}
 	weft_waitgroup_done(&p->wg);
@@ -112,27 +89,11 @@ take_and_give(struct pool *p, uint32_t seed)
 
 PLAIN_THREAD(take_plainly, take_and_give(arg, 77))
 
-static void
-change_context(struct pool *p)
-{
-	weft_context *old, *ctx = weft_context_make(NULL);
-
-	weft_mutex_lock(&p->m);
-	old = p->ctx;
-	p->ctx = ctx;
-	weft_mutex_unlock(&p->m);
-	if (old)
-		weft_context_cancel(old, 0);
-	weft_context_release(old);
-}
-
 /* Has all happened that can? */
 static bool
 all_kinds(struct pool *p)
 {
-	return __atomic_load_n(&p->got, __ATOMIC_RELAXED) &&
-	    __atomic_load_n(&p->late, __ATOMIC_RELAXED) &&
-	    __atomic_load_n(&p->cancelled, __ATOMIC_RELAXED);
+	return some(&p->got) && some(&p->late) && some(&p->cancelled);
 }
 
 /* Hangs if nobody gets any, or none is late, or cancelled. */
@@ -142,14 +103,14 @@ units_against_time(void)
 	struct pool p = { .s = WEFT_SEM(TOTAL) };
 	pthread_t t[THREADS];
 
-	change_context(&p);
+	context_replace(&p.m, &p.ctx);
 	weft_waitgroup_add(&p.wg, GOROUTINES + THREADS);
 	for (uint32_t i = 0; i < GOROUTINES; i++)
 		OK(weft_try_go(take_and_give, &p, i) > 0);
 	threads_start(t, THREADS, take_plainly, &p);
 	while (t_more(share) || !all_kinds(&p)) {
 		weft_sleep(30 * WEFT_US);
-		change_context(&p);
+		context_replace(&p.m, &p.ctx);
 	}
 	__atomic_store_n(&p.stop, true, __ATOMIC_RELAXED);
 	weft_waitgroup_wait(&p.wg);
@@ -188,7 +149,7 @@ impatient(struct post *p, uint32_t seed)
 	weft_mutex_lock(&p->m);
 	while (!p->stop) {
 		bool signalled = weft_cond_wait_until(&p->c, &p->m,
-		    weft_deadline(next(&seed) % 40 * WEFT_US));
+		    weft_deadline(rnd(&seed) % 40 * WEFT_US));
 
 		if (p->stop)
 			break;
@@ -278,9 +239,9 @@ static void
 keep_books(struct ledger *l, uint32_t seed, uint32_t every)
 {
 	while (!over(&l->stop)) {
-		uint32_t r = next(&seed);
+		uint32_t r = rnd(&seed);
 
-		if (next(&seed) % every == 0) {
+		if (rnd(&seed) % every == 0) {
 			weft_rwmutex_lock(&l->rw);
 			EQ(__atomic_add_fetch(&l->writers, 1,
 			    __ATOMIC_SEQ_CST), 1);
@@ -312,14 +273,7 @@ struct clerk {
 	uint32_t every;
 };
 
-static void *
-keep_plainly(void *arg)
-{
-	struct clerk *k = arg;
-
-	keep_books(k->l, 3, k->every);
-	return NULL;
-}
+THREAD_JOB(keep_plainly, struct clerk, k, keep_books(k->l, 3, k->every))
 
 static void
 books(uint32_t every, bool resize)
