@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "busy.h"
 #include "plain_thread.h"
 #include "run_env.h"
 
@@ -131,20 +132,13 @@ GTEST(the_writer_runs_beside_a_pinned_one, 1)
 	weft_unpin();
 }
 
-static void
-hog(const long *stop)
-{
-	compute(stop);
-	weft_waitgroup_done(&all);
-}
-
 GTEST(back_among_endless_ones, 2)
 {
 	static long stop;
 
 	weft_waitgroup_add(&all, 4);
 	for (int i = 0; i < 4; i++)
-		weft_go(hog, &stop);
+		weft_go(busy_goroutine, &stop, &all);
 	answered(10);
 	bump(&stop);
 	weft_waitgroup_wait(&all);

@@ -66,6 +66,16 @@ for_a_while(void)
 	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
 }
 
+/* Some was done meanwhile, and no call was cut short. */
+static void
+none_is_interrupted(void)
+{
+	for_a_while();
+	weft_waitgroup_wait(&all);
+	OK(rounds > 0);
+	EQ(stalls_now().interrupted, 0);
+}
+
 /* ---- calls that are restarted ---- */
 
 static int there[2], back[2];
@@ -104,10 +114,7 @@ ETEST(pipes, 2, SOON)
 	start(answers);
 	start(asks);
 	start(hog);
-	for_a_while();
-	weft_waitgroup_wait(&all);
-	OK(rounds > 0);
-	EQ(stalls_now().interrupted, 0);
+	none_is_interrupted();
 }
 
 static int lock_fd[2];
@@ -135,10 +142,7 @@ ETEST(file_locks, 2, SOON)
 	weft_go(locks, 0);
 	weft_go(locks, 1);
 	start(hog);
-	for_a_while();
-	weft_waitgroup_wait(&all);
-	OK(rounds > 0);
-	EQ(stalls_now().interrupted, 0);
+	none_is_interrupted();
 }
 
 static uint32_t word;
@@ -189,10 +193,7 @@ ETEST(futexes, 2, SOON)
 	start(futex_waits);
 	start(futex_wakes);
 	start(hog);
-	for_a_while();
-	weft_waitgroup_wait(&all);
-	OK(rounds > 0);
-	EQ(stalls_now().interrupted, 0);
+	none_is_interrupted();
 }
 
 static struct sockaddr_in server;
@@ -246,10 +247,7 @@ ETEST(connections, 2, SOON)
 	weft_go(accepts, listener);
 	start(connects);
 	start(hog);
-	for_a_while();
-	weft_waitgroup_wait(&all);
-	OK(rounds > 0);
-	EQ(stalls_now().interrupted, 0);
+	none_is_interrupted();
 }
 
 static void
@@ -275,10 +273,7 @@ ETEST(children, 2, SOON)
 {
 	start(has_children);
 	start(hog);
-	for_a_while();
-	weft_waitgroup_wait(&all);
-	OK(rounds > 0);
-	EQ(stalls_now().interrupted, 0);
+	none_is_interrupted();
 }
 
 /* ---- calls that are not ---- */

@@ -94,10 +94,7 @@ write_all(void)
 	weft_waitgroup_add(&all, WRITERS);
 	for (int i = 0; i < WRITERS; i++)
 		weft_go(writes, FIRST + i);
-	for (double end = t_now() + t_share(2); t_now() < end; )
-		weft_sleep(5 * WEFT_MS);
-	bump(&stop);
-	weft_waitgroup_wait(&all);
+	stop_after(2, &stop, &all);
 	OK(rounds > 0);
 	EQ(wrong, 0);
 }

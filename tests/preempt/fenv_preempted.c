@@ -54,10 +54,7 @@ compute_all(void)
 	weft_go(computes, FE_DOWNWARD);
 	weft_go(computes, FE_TONEAREST);
 	weft_go(computes, FE_TONEAREST);
-	for (double end = t_now() + t_share(2); t_now() < end; )
-		weft_sleep(5 * WEFT_MS);
-	bump(&stop);
-	weft_waitgroup_wait(&all);
+	stop_after(2, &stop, &all);
 	OK(rounds > 0);
 	EQ(wrong, 0);
 	if (can_preempt())

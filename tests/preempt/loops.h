@@ -46,14 +46,11 @@ main_goes_on(void)
 }
 
 TEST(empty_loop_does_not_stop_main) { run_env(1, NULL, main_goes_on); }
-TEST(empty_loop_without_signals)
+ETEST(empty_loop_without_signals, 1, "WEFT_PREEMPT_SIGNAL=-1")
 {
-	run_env(1, "WEFT_PREEMPT_SIGNAL=-1", main_goes_on);
+	main_goes_on();
 }
-TEST(empty_loop_short_slice)
-{
-	run_env(1, "WEFT_SLICE_US=200", main_goes_on);
-}
+ETEST(empty_loop_short_slice, 1, "WEFT_SLICE_US=200") { main_goes_on(); }
 
 /* ---- two that compute, on one processor ---- */
 
@@ -71,14 +68,11 @@ both_advance(void)
 }
 
 TEST(two_fibonacci_loops) { run_env(1, NULL, both_advance); }
-TEST(two_fibonacci_loops_without_signals)
+ETEST(two_fibonacci_loops_without_signals, 1, "WEFT_PREEMPT_SIGNAL=-1")
 {
-	run_env(1, "WEFT_PREEMPT_SIGNAL=-1", both_advance);
+	both_advance();
 }
-TEST(two_fibonacci_loops_migrating)
-{
-	run_env(1, "WEFT_MIGRATE=1", both_advance);
-}
+ETEST(two_fibonacci_loops_migrating, 1, "WEFT_MIGRATE=1") { both_advance(); }
 
 /* ---- more than there are processors, and a ticker ---- */
 

@@ -53,15 +53,21 @@ forever(weft_chan *c)
 	weft_chan_recv(c, NULL);
 }
 
+static void
+four_pinned(weft_chan *c)
+{
+	if (t_emulated())
+		t_skip("the emulator has threads of its own");
+	for (int i = 0; i < 4; i++)
+		weft_go(forever, c);
+}
+
 /* Pinned ones that wait for each other are no less dead. */
 DIES(deadlock_of_pinned_ones, 2, "all goroutines are asleep: deadlock")
 {
 	weft_chan *c = weft_chan_make(0, 0);
 
-	if (t_emulated())
-		t_skip("the emulator has threads of its own");
-	for (int i = 0; i < 4; i++)
-		weft_go(forever, c);
+	four_pinned(c);
 	forever(c);
 }
 
@@ -76,10 +82,7 @@ DIES(deadlock_after_calls, 2, "all goroutines are asleep: deadlock")
 {
 	weft_chan *c = weft_chan_make(0, 0);
 
-	if (t_emulated())
-		t_skip("the emulator has threads of its own");
-	for (int i = 0; i < 4; i++)
-		weft_go(forever, c);
+	four_pinned(c);
 	weft_blocking(nothing, NULL);
 	weft_chan_recv(c, NULL);
 }

@@ -389,6 +389,18 @@ report(struct g *g)
 	    g->stuck, g->restarts);
 }
 
+/* Both goroutines have finished. */
+static void
+end_run(pthread_t ticker)
+{
+	await(2);
+	stop = true;
+	pthread_join(ticker, NULL);
+	end_threads();
+	for (int i = 0; i < 2; i++)
+		report(&goroutines[i]);
+}
+
 /* Two goroutines that run until there is enough; T_SECONDS says how long. */
 static void
 preempt_two(void (*body)(struct g *g))
@@ -404,14 +416,9 @@ preempt_two(void (*body)(struct g *g))
 	       goroutines[1].kept < few)
 		pause_ns(10000000);
 	enough = true;
-	await(2);
-	stop = true;
-	pthread_join(ticker, NULL);
-	end_threads();
-	for (int i = 0; i < 2; i++) {
-		report(&goroutines[i]);
+	end_run(ticker);
+	for (int i = 0; i < 2; i++)
 		EQ(goroutines[i].stuck, 0);
-	}
 }
 
 /* ---- the tests ---- */
@@ -549,12 +556,8 @@ TEST(a_read_is_begun_again)
 		EQ(write(pipe_fd[0][1], &c, 1), 1);
 		EQ(write(pipe_fd[1][1], &c, 1), 1);
 	}
-	await(2);
-	stop = true;
-	pthread_join(ticker, NULL);
-	end_threads();
+	end_run(ticker);
 	for (int i = 0; i < 2; i++) {
-		report(&goroutines[i]);
 		EQ(goroutines[i].results, n);
 		EQ(goroutines[i].errors, 0);
 		EQ(goroutines[i].cuts, 0);

@@ -134,21 +134,24 @@ DIES(nobody_left, 1, "no goroutines left")
 	weft_goexit();
 }
 
-DIES(nobody_left_after_others, 1, "no goroutines left")
+static void
+start_work(int n)
 {
 	need_kernel();
-	weft_waitgroup_add(&never, 20);
-	for (int i = 0; i < 20; i++)
+	weft_waitgroup_add(&never, n);
+	for (int i = 0; i < n; i++)
 		weft_go(work, i, &never);
+}
+
+DIES(nobody_left_after_others, 1, "no goroutines left")
+{
+	start_work(20);
 	weft_goexit();
 }
 
 DIES(nobody_left_on_four, 4, "no goroutines left")
 {
-	need_kernel();
-	weft_waitgroup_add(&never, 200);
-	for (int i = 0; i < 200; i++)
-		weft_go(work, i, &never);
+	start_work(200);
 	weft_go(nothing);
 	weft_goexit();
 }

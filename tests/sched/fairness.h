@@ -16,6 +16,7 @@
 #include <time.h>
 #include <weft.h>
 
+#include "samples.h"
 #include "t.h"
 
 enum { HOLDERS_MAX = 64 };
@@ -202,14 +203,6 @@ sample(struct samples *s, int64_t ns)
 
 	if (i < SAMPLES_MAX)
 		__atomic_store_n(&s->ns[i], ns, __ATOMIC_RELAXED);
-}
-
-static inline int
-ascending(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
 }
 
 /* The one at that part of them in milliseconds; 0 if there are none. */

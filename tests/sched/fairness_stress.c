@@ -4,6 +4,7 @@
  * who yield, those who were just made, and those whose time has come. Where
  * this was not so they waited for seconds, or for ever.
  */
+#include "busy.h"
 #include "t.h"
 
 #include <stdatomic.h>
@@ -13,19 +14,10 @@ static atomic_bool stop;
 static atomic_long turns, ran;
 
 static void
-compute(int64_t ns)
-{
-	int64_t end = weft_now() + ns;
-
-	while (weft_now() < end)
-		;
-}
-
-static void
 yielder(int64_t ns)
 {
 	while (!stop) {
-		compute(ns);
+		busy_for(ns);
 		weft_yield();
 		turns++;
 	}
@@ -53,7 +45,7 @@ static void
 ping(struct pair *p)
 {
 	while (!stop) {
-		compute(p->ns);
+		busy_for(p->ns);
 		weft_chan_send(p->there, NULL);
 		weft_chan_recv(p->back, NULL);
 	}
@@ -64,7 +56,7 @@ static void
 pong(struct pair *p)
 {
 	while (weft_chan_recv(p->there, NULL)) {
-		compute(p->ns);
+		busy_for(p->ns);
 		weft_chan_send(p->back, NULL);
 	}
 	weft_chan_release(p->there);

@@ -142,6 +142,15 @@ GTEST(gone_with_it, 1)
 	}
 }
 
+/* fn in a goroutine with an environment of its own; n of them finish. */
+static void
+with_own_fenv(void (*fn)(void), int n)
+{
+	weft_waitgroup_add(&all, n);
+	OK(weft_try_go_opt(WEFT_OPT(.fenv = true), fn) > 0);
+	weft_waitgroup_wait(&all);
+}
+
 static void
 spawn_upward(void)
 {
@@ -154,12 +163,7 @@ spawn_upward(void)
 	finish();
 }
 
-GTEST(not_inherited, 1)
-{
-	weft_waitgroup_add(&all, 3);
-	OK(weft_try_go_opt(WEFT_OPT(.fenv = true), spawn_upward) > 0);
-	weft_waitgroup_wait(&all);
-}
+GTEST(not_inherited, 1) { with_own_fenv(spawn_upward, 3); }
 
 static int seen;
 
@@ -183,9 +187,4 @@ have_another_run(void)
 	finish();
 }
 
-GTEST(not_inherited_by_threads, 1)
-{
-	weft_waitgroup_add(&all, 1);
-	OK(weft_try_go_opt(WEFT_OPT(.fenv = true), have_another_run) > 0);
-	weft_waitgroup_wait(&all);
-}
+GTEST(not_inherited_by_threads, 1) { with_own_fenv(have_another_run, 1); }

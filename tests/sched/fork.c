@@ -35,6 +35,20 @@ end_load(void)
 	weft_waitgroup_wait(&all);
 }
 
+/* In the child of a fork under load; the parent does not notice. */
+static void
+child_does(int (*fn)(void), int status)
+{
+	pid_t pid;
+
+	start_load();
+	pid = fork();
+	if (pid == 0)
+		_exit(fn());
+	EQ(exit_status(pid), status);
+	end_load();
+}
+
 static void nothing(void) { }
 
 /* ---- what the child can do ---- */
@@ -51,17 +65,7 @@ look_around(void)
 	return 40;
 }
 
-GTEST(has_no_runtime, 2)
-{
-	pid_t pid;
-
-	start_load();
-	pid = fork();
-	if (pid == 0)
-		_exit(look_around());
-	EQ(exit_status(pid), 40);
-	end_load();
-}
+GTEST(has_no_runtime, 2) { child_does(look_around, 40); }
 
 /* What need not wait works on objects that are its own. */
 static int
@@ -91,17 +95,7 @@ use_objects(void)
 	return weft_now() - before >= 2 * WEFT_MS && errno == 5 ? 41 : 2;
 }
 
-GTEST(uses_what_is_its_own, 2)
-{
-	pid_t pid;
-
-	start_load();
-	pid = fork();
-	if (pid == 0)
-		_exit(use_objects());
-	EQ(exit_status(pid), 41);
-	end_load();
-}
+GTEST(uses_what_is_its_own, 2) { child_does(use_objects, 41); }
 
 /* Waits that another thread of the child ends. */
 static void *
@@ -149,17 +143,7 @@ compute_long(void)
 	return n > 0 ? 43 : 1;
 }
 
-GTEST(computes, 1)
-{
-	pid_t pid;
-
-	start_load();
-	pid = fork();
-	if (pid == 0)
-		_exit(compute_long());
-	EQ(exit_status(pid), 43);
-	end_load();
-}
+GTEST(computes, 1) { child_does(compute_long, 43); }
 
 /* ---- how it ends ---- */
 

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "plain_thread.h"
 #include "run_env.h"
 
 static weft_waitgroup all;
@@ -85,11 +86,24 @@ hog(void)
 	weft_waitgroup_done(&all);
 }
 
+/* While a thread does that; then all end. */
+static void
+fork_for_a_while(void *(*thread)(void *))
+{
+	pthread_t t = thread_start(thread, NULL);
+
+	while (t_more(2))
+		weft_sleep(5 * WEFT_MS);
+	bump(&stop);
+	pthread_join(t, NULL);
+	weft_waitgroup_wait(&all);
+	OK(children > 0);
+	weft_chan_release(ball);
+}
+
 static void
 fork_under_load(void)
 {
-	pthread_t t;
-
 	ball = weft_chan_make(0, 8);
 	weft_waitgroup_add(&all, 9);
 	for (int i = 0; i < 4; i++)
@@ -98,14 +112,7 @@ fork_under_load(void)
 		weft_go(forks, i);
 	weft_go(hog);
 	weft_go(hog);
-	EQ(pthread_create(&t, NULL, forks_plainly, NULL), 0);
-	while (t_more(2))
-		weft_sleep(5 * WEFT_MS);
-	bump(&stop);
-	pthread_join(t, NULL);
-	weft_waitgroup_wait(&all);
-	OK(children > 0);
-	weft_chan_release(ball);
+	fork_for_a_while(forks_plainly);
 }
 
 /* ---- in signal handlers, wherever they come ---- */
@@ -155,7 +162,6 @@ fork_in_handlers(void)
 {
 	struct sigaction sa = { .sa_handler = fork_here,
 	    .sa_flags = SA_ONSTACK | SA_RESTART };
-	pthread_t t;
 
 	EQ(sigaction(SIGUSR1, &sa, NULL), 0);
 	ball = weft_chan_make(0, 2);
@@ -163,14 +169,7 @@ fork_in_handlers(void)
 	for (int i = 0; i < 3; i++)
 		weft_go(plays_there, i);
 	weft_go(hog);
-	EQ(pthread_create(&t, NULL, shoots, NULL), 0);
-	while (t_more(2))
-		weft_sleep(5 * WEFT_MS);
-	bump(&stop);
-	pthread_join(t, NULL);
-	weft_waitgroup_wait(&all);
-	OK(children > 0);
-	weft_chan_release(ball);
+	fork_for_a_while(shoots);
 }
 
 ETEST(in_handlers, 2, "WEFT_SLICE_US=50") { fork_in_handlers(); }

@@ -9,6 +9,7 @@
 #include <weft.h>
 
 #include "plain_thread.h"
+#include "samples.h"
 #include "t.h"
 
 static weft_waitgroup all;
@@ -22,14 +23,6 @@ note_id(int64_t *slot)
 	weft_waitgroup_done(&all);
 }
 
-static int
-by_value(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Returned and seen from inside are the same; no two are. */
 static void
 check_ids(int64_t *returned, const int64_t *seen, long n)
@@ -39,7 +32,7 @@ check_ids(int64_t *returned, const int64_t *seen, long n)
 		EQ(returned[i], seen[i]);
 	}
 	returned[n] = weft_self_id();
-	qsort(returned, (size_t)n + 1, sizeof *returned, by_value);
+	qsort(returned, (size_t)n + 1, sizeof *returned, ascending);
 	for (long i = 0; i < n; i++)
 		OK(returned[i] < returned[i + 1]);
 }

@@ -101,14 +101,7 @@ idle_again(void *(*thread)(void *), void *arg)
 	wait_watched(&gate, thread, arg);
 }
 
-GTEST(no_thread_moves, 2)
-{
-	long moved = -1;
-
-	need_own_threads();
-	idle_again(watch, &moved);
-	EQ(moved, 0);
-}
+GTEST(no_thread_moves, 2) { check_idle(idle_again, watch); }
 
 /* Two sleep in announced calls for ever: that is no work either. */
 static int fd[2];
@@ -165,13 +158,4 @@ mark(void *arg)
 	return NULL;
 }
 
-GTEST(traced, 2)
-{
-	only_traced();
-	idle_again(mark, NULL);
-}
-
-TEST(strace_sees_nothing)
-{
-	EQ(trace("traced"), 0);
-}
+STRACE_SEES_NOTHING(2, idle_again(mark, NULL))

@@ -44,14 +44,7 @@ idle_program(void *(*thread)(void *), void *arg)
 	wait_watched(&gate, thread, arg);
 }
 
-GTEST(no_thread_moves, 4)
-{
-	long moved = -1;
-
-	need_own_threads();
-	idle_program(watch, &moved);
-	EQ(moved, 0);
-}
+GTEST(no_thread_moves, 4) { check_idle(idle_program, watch); }
 
 /* ---- under strace ---- */
 
@@ -65,13 +58,4 @@ mark(void *arg)
 	return NULL;
 }
 
-GTEST(traced, 4)
-{
-	only_traced();
-	idle_program(mark, NULL);
-}
-
-TEST(strace_sees_nothing)
-{
-	EQ(trace("traced"), 0);
-}
+STRACE_SEES_NOTHING(4, idle_program(mark, NULL))

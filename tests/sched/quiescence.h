@@ -98,6 +98,18 @@ need_own_threads(void)
 		t_skip("the sanitizer has a thread of its own");
 }
 
+/* No thread moves while `idle` waits until this watch ends it. */
+static inline void
+check_idle(void (*idle)(void *(*watch)(void *), void *arg),
+    void *(*watch)(void *))
+{
+	long moved = -1;
+
+	need_own_threads();
+	idle(watch, &moved);
+	EQ(moved, 0);
+}
+
 /* Waits, as a goroutine, while a plain thread watches and ends the wait. */
 static inline void
 wait_watched(weft_waitgroup *wg, void *(*watch)(void *), void *arg)
@@ -181,5 +193,14 @@ trace(const char *test)
 	close(fd);
 	return calls;
 }
+
+/* A GTEST `traced` that waits, and a test that strace sees nothing of it. */
+#define STRACE_SEES_NOTHING(procs, wait)				\
+	GTEST(traced, procs)						\
+	{								\
+		only_traced();						\
+		wait;							\
+	}								\
+	TEST(strace_sees_nothing) { EQ(trace("traced"), 0); }
 
 #endif

@@ -141,48 +141,35 @@ GTEST(a_woken_one_gets_a_turn, 1)
 	OK(is_done());
 }
 
-/* Each starts the next one, which is always the hottest. */
+/* Each starts the next one, which is always the hottest, after so long. */
 static void
-chain(void)
+chain(double seconds)
 {
-	if (is_done())
-		weft_waitgroup_done(&all);
-	else
-		OK(weft_try_go(chain) > 0);
-}
+	double end = seconds > 0 ? t_now() + seconds : 0;
 
-GTEST(a_chain_of_spawns_starves_nobody, 1)
-{
-	weft_waitgroup_add(&all, 1);
-	OK(weft_try_go(chain) > 0);
-	for (int i = 0; i < 100; i++)
-		weft_yield();
-	set_done();
-	weft_waitgroup_wait(&all);
-}
-
-/* The same with links that take their time. */
-static void
-slow_chain(void)
-{
-	double end = t_now() + 1e-4;
-
-	while (t_now() < end)
+	while (end > 0 && t_now() < end)
 		;
 	if (is_done())
 		weft_waitgroup_done(&all);
 	else
-		OK(weft_try_go(slow_chain) > 0);
+		OK(weft_try_go(chain, seconds) > 0);
 }
 
-GTEST(a_slow_chain_of_spawns_starves_nobody, 1)
+static void
+yield_beside_chain(double seconds, int yields)
 {
 	weft_waitgroup_add(&all, 1);
-	OK(weft_try_go(slow_chain) > 0);
-	for (int i = 0; i < 30; i++)
+	OK(weft_try_go(chain, seconds) > 0);
+	for (int i = 0; i < yields; i++)
 		weft_yield();
 	set_done();
 	weft_waitgroup_wait(&all);
+}
+
+GTEST(a_chain_of_spawns_starves_nobody, 1) { yield_beside_chain(0, 100); }
+GTEST(a_slow_chain_of_spawns_starves_nobody, 1)
+{
+	yield_beside_chain(1e-4, 30);
 }
 
 GTEST(alone, 1)
