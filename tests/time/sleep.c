@@ -17,6 +17,7 @@
 
 #include "kernel_clock.h"
 #include "plain_thread.h"
+#include "samples.h"
 #include "t.h"
 #include "timer_expect.h"
 
@@ -441,14 +442,6 @@ GTEST(signals_do_not_wake, 4)
 
 /* ---- how late: generously ---- */
 
-static int
-by_size(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static int64_t
 median_lateness(void)
 {
@@ -461,7 +454,7 @@ median_lateness(void)
 		weft_sleep(50 * WEFT_US);
 		late[i] = weft_now() - when;
 	}
-	qsort(late, N, sizeof late[0], by_size);
+	qsort(late, N, sizeof late[0], ascending);
 	return late[N / 2];
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "run_env.h"
+#include "samples.h"
 
 enum { SAMPLES = 101, HOGS = 6 };
 
@@ -19,14 +20,6 @@ hog(void)
 {
 	compute(&stop);
 	weft_waitgroup_done(&all);
-}
-
-static int
-compare(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
 }
 
 static void
@@ -50,7 +43,7 @@ median_is_small(void)
 		weft_go(hog);
 	measure();
 	weft_waitgroup_wait(&all);
-	qsort(late, SAMPLES, sizeof late[0], compare);
+	qsort(late, SAMPLES, sizeof late[0], ascending);
 	fprintf(stderr, "# late: median %ld us, worst %ld us\n",
 	    (long)(late[SAMPLES / 2] / WEFT_US),
 	    (long)(late[SAMPLES - 1] / WEFT_US));
@@ -89,6 +82,6 @@ GTEST(functions_too, 2)
 	bump(&stop);
 	weft_waitgroup_wait(&all);
 	weft_chan_release(c);
-	qsort(late, SAMPLES, sizeof late[0], compare);
+	qsort(late, SAMPLES, sizeof late[0], ascending);
 	OK(late[SAMPLES / 2] < 100 * WEFT_MS);
 }

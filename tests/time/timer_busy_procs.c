@@ -4,6 +4,7 @@
  * by those who run or by who waits. The limits are far from what happens and
  * from what would happen otherwise, which is seconds or never.
  */
+#include "busy.h"
 #include "t.h"
 
 #include <errno.h>
@@ -12,15 +13,6 @@
 #include <weft.h>
 
 static atomic_bool done;
-
-static void
-compute(int64_t ns)
-{
-	int64_t end = weft_now() + ns;
-
-	while (weft_now() < end)
-		;
-}
 
 /* Gives no processor away. False if it was in vain. */
 static bool
@@ -38,7 +30,7 @@ static void
 worker(int64_t ns)
 {
 	while (!done) {
-		compute(ns);
+		busy_for(ns);
 		weft_yield();
 	}
 }
@@ -68,7 +60,7 @@ GTEST(a_deadline_is_the_first_cause, 1)
 	weft_context *ctx = weft_context_make_until(NULL,
 	    weft_deadline(WEFT_MS));
 
-	compute(5 * WEFT_MS);
+	busy_for(5 * WEFT_MS);
 	EQ(weft_context_cause(ctx), -ETIMEDOUT);
 	weft_context_cancel(ctx, 7);
 	EQ(weft_context_cause(ctx), -ETIMEDOUT);
