@@ -7,15 +7,13 @@
 
 #include <weft/extra.h>
 
-#include "plain_thread.h"
 #include "t.h"
+#include "workers.h"
 
-enum { GOROUTINES = 16, THREADS = 2, RATE = 50000, BURST = 100 };
+enum { GOROUTINES = 16, RATE = 50000, BURST = 100 };
 
 static struct load {
 	weft_limiter l;
-	weft_waitgroup wg;
-	bool stop;		/* atomic */
 	long used, gave_up;	/* atomic */
 } load;
 
@@ -46,9 +44,9 @@ wait_somehow(unsigned r, uint64_t n)
 }
 
 static void
-hammer(unsigned seed)
+work(unsigned seed)
 {
-	while (!__atomic_load_n(&load.stop, __ATOMIC_RELAXED)) {
+	while (workers_wanted()) {
 		unsigned r = (seed = seed * 1103515245 + 12345) >> 8;
 		uint64_t n = r / 4096 % 5 + 1;
 
@@ -59,35 +57,27 @@ hammer(unsigned seed)
 			__atomic_add_fetch(&load.gave_up, 1, __ATOMIC_RELAXED);
 		weft_yield();
 	}
-	weft_waitgroup_done(&load.wg);
+	weft_waitgroup_done(&workers.wg);
 }
 
-PLAIN_THREAD(hammer_plainly, hammer((unsigned)(uintptr_t)arg))
+PLAIN_THREAD(work_plainly, work((unsigned)(uintptr_t)arg))
 
 static void
 run(void)
 {
 	int64_t start, now;
-	pthread_t t[THREADS];
 	long used;
 
 	load.l = (weft_limiter){ .rate = RATE, .burst = BURST };
-	weft_waitgroup_add(&load.wg, GOROUTINES + THREADS);
 	start = weft_now();
-	for (int i = 0; i < GOROUTINES; i++)
-		weft_go(hammer, (unsigned)i);
-	for (uintptr_t i = 0; i < THREADS; i++)
-		EQ(pthread_create(&t[i], NULL, hammer_plainly,
-		    (void *)(i + 50)), 0);
+	workers_start(GOROUTINES, work, work_plainly);
 	while (t_more(3)) {
 		weft_sleep(WEFT_MS);
 		used = __atomic_load_n(&load.used, __ATOMIC_SEQ_CST);
 		now = weft_now();
 		OK((double)used <= BURST + (double)(now - start) * RATE / 1e9);
 	}
-	__atomic_store_n(&load.stop, true, __ATOMIC_RELAXED);
-	weft_waitgroup_wait(&load.wg);
-	threads_join(t, THREADS);
+	workers_stop();
 	OK(load.used > BURST);
 	OK(load.gave_up > 0);
 }

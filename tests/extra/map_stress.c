@@ -9,15 +9,13 @@
 
 #include <weft/extra.h>
 
-#include "plain_thread.h"
 #include "t.h"
+#include "workers.h"
 
-enum { GOROUTINES = 12, THREADS = 2, KEYS = 300, STABLE = 50 };
+enum { GOROUTINES = 12, KEYS = 300, STABLE = 50 };
 
 static struct load {
 	weft_map m;
-	weft_waitgroup wg;
-	bool stop;		/* atomic */
 	long added, removed;	/* atomic */
 } load;
 
@@ -99,11 +97,11 @@ count_stable(weft_key key, void *value, void *arg)
 }
 
 static void
-hammer(unsigned seed)
+work(unsigned seed)
 {
 	int n;
 
-	for (int i = 0; !__atomic_load_n(&load.stop, __ATOMIC_RELAXED); i++) {
+	for (int i = 0; workers_wanted(); i++) {
 		unsigned r = (seed = seed * 1103515245 + 12345) >> 8;
 
 		look(r);
@@ -115,10 +113,10 @@ hammer(unsigned seed)
 			EQ(n, STABLE);
 		}
 	}
-	weft_waitgroup_done(&load.wg);
+	weft_waitgroup_done(&workers.wg);
 }
 
-PLAIN_THREAD(hammer_plainly, hammer((unsigned)(uintptr_t)arg))
+PLAIN_THREAD(work_plainly, work((unsigned)(uintptr_t)arg))
 
 static void
 drain(void)
@@ -134,22 +132,13 @@ drain(void)
 static void
 run(void)
 {
-	pthread_t t[THREADS];
-
 	for (uintptr_t i = 0; i < STABLE; i++)
 		weft_map_set(&load.m, weft_key_pointer(&load.m + i),
 		    (void *)i);
-	weft_waitgroup_add(&load.wg, GOROUTINES + THREADS);
-	for (int i = 0; i < GOROUTINES; i++)
-		weft_go(hammer, (unsigned)i);
-	for (uintptr_t i = 0; i < THREADS; i++)
-		EQ(pthread_create(&t[i], NULL, hammer_plainly,
-		    (void *)(i + 100)), 0);
+	workers_start(GOROUTINES, work, work_plainly);
 	while (t_more(3))
 		weft_sleep(5 * WEFT_MS);
-	__atomic_store_n(&load.stop, true, __ATOMIC_RELAXED);
-	weft_waitgroup_wait(&load.wg);
-	threads_join(t, THREADS);
+	workers_stop();
 	drain();
 	OK(load.added > 0);
 	EQ(load.added, load.removed);

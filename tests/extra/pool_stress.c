@@ -8,10 +8,10 @@
 
 #include <weft/extra.h>
 
-#include "plain_thread.h"
 #include "t.h"
+#include "workers.h"
 
-enum { GOROUTINES = 16, THREADS = 2, HELD = 90 };
+enum { GOROUTINES = 16, HELD = 90 };
 
 struct object {
 	int owned;		/* atomic */
@@ -41,8 +41,6 @@ destroy(void *x)
 
 static struct load {
 	weft_pool p;
-	weft_waitgroup wg;
-	bool stop;		/* atomic */
 	long gets;		/* atomic */
 } load;
 
@@ -70,7 +68,7 @@ use(unsigned seed)
 	struct object *held[HELD];
 	long gets = 0;
 
-	while (!__atomic_load_n(&load.stop, __ATOMIC_RELAXED)) {
+	while (workers_wanted()) {
 		unsigned n = (seed = seed * 1103515245 + 12345) >> 16;
 
 		n = n % 8 ? n % 3 + 1 : n % HELD + 1;
@@ -85,7 +83,7 @@ use(unsigned seed)
 			weft_sleep(WEFT_MS);
 	}
 	__atomic_add_fetch(&load.gets, gets, __ATOMIC_RELAXED);
-	weft_waitgroup_done(&load.wg);
+	weft_waitgroup_done(&workers.wg);
 }
 
 PLAIN_THREAD(use_plainly, use((unsigned)(uintptr_t)arg))
@@ -93,23 +91,14 @@ PLAIN_THREAD(use_plainly, use((unsigned)(uintptr_t)arg))
 static void
 run(int64_t idle, bool resize)
 {
-	pthread_t t[THREADS];
-
 	load.p = (weft_pool){ make, destroy, NULL, .idle = idle };
-	load.stop = false;
-	weft_waitgroup_add(&load.wg, GOROUTINES + THREADS);
-	for (int i = 0; i < GOROUTINES; i++)
-		weft_go(use, (unsigned)i);
-	for (uintptr_t i = 0; i < THREADS; i++)
-		EQ(pthread_create(&t[i], NULL, use_plainly, (void *)i), 0);
+	workers_start(GOROUTINES, use, use_plainly);
 	for (int i = 0; t_more(3); i++) {
 		weft_sleep(3 * WEFT_MS);
 		if (resize)
 			weft_set_procs(i % 6 + 1);
 	}
-	__atomic_store_n(&load.stop, true, __ATOMIC_RELAXED);
-	weft_waitgroup_wait(&load.wg);
-	threads_join(t, THREADS);
+	workers_stop();
 	weft_pool_free(&load.p);
 	EQ(made, destroyed);
 	EQ(uses, load.gets);

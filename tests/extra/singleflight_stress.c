@@ -10,8 +10,9 @@
 #include <weft/extra.h>
 
 #include "t.h"
+#include "workers.h"
 
-enum { GOROUTINES = 24, THREADS = 2, KEYS = 3 };
+enum { GOROUTINES = 24, KEYS = 3 };
 
 struct result {
 	int refs;		/* atomic */
@@ -22,10 +23,8 @@ static void retain(void *r);
 
 static struct load {
 	weft_flight f;
-	weft_waitgroup wg;
 	weft_context *ctx;	/* atomic: cancelled soon */
 	bool forget;		/* constant */
-	bool stop;		/* atomic */
 	int running[KEYS];	/* atomic */
 	long runs, calls, shared, refused, exits;	/* atomic */
 	long live;		/* atomic */
@@ -144,27 +143,27 @@ once_and_done(unsigned seed, weft_waitgroup *wg)
 }
 
 static void
-hammer(unsigned seed)
+work(unsigned seed)
 {
 	weft_waitgroup wg = {0};
 
-	while (!__atomic_load_n(&load.stop, __ATOMIC_RELAXED)) {
+	while (workers_wanted()) {
 		seed = seed * 1103515245 + 12345;
 		weft_waitgroup_add(&wg, 1);
 		weft_go(once_and_done, seed >> 8, &wg);
 		weft_waitgroup_wait(&wg);
 	}
-	weft_waitgroup_done(&load.wg);
+	weft_waitgroup_done(&workers.wg);
 }
 
 static void *
-hammer_plainly(void *arg)
+work_plainly(void *arg)
 {
 	unsigned seed = (unsigned)(uintptr_t)arg;
 
-	while (!__atomic_load_n(&load.stop, __ATOMIC_RELAXED))
+	while (workers_wanted())
 		once((seed = seed * 1103515245 + 12345) >> 8);
-	weft_waitgroup_done(&load.wg);
+	weft_waitgroup_done(&workers.wg);
 	return NULL;
 }
 
@@ -184,8 +183,7 @@ cancel_now_and_then(void)
 		    __ATOMIC_RELEASE);
 		weft_context_cancel(ctx[n - 1], 0);
 	}
-	__atomic_store_n(&load.stop, true, __ATOMIC_RELAXED);
-	weft_waitgroup_wait(&load.wg);
+	workers_stop();
 	weft_context_release(load.ctx);
 	while (n > 0)
 		weft_context_release(ctx[--n]);
@@ -194,18 +192,9 @@ cancel_now_and_then(void)
 static void
 run(void)
 {
-	pthread_t t[THREADS];
-
 	load.ctx = weft_context_make(NULL);
-	weft_waitgroup_add(&load.wg, GOROUTINES + THREADS);
-	for (int i = 0; i < GOROUTINES; i++)
-		weft_go(hammer, (unsigned)i);
-	for (uintptr_t i = 0; i < THREADS; i++)
-		EQ(pthread_create(&t[i], NULL, hammer_plainly,
-		    (void *)(i + 50)), 0);
+	workers_start(GOROUTINES, work, work_plainly);
 	cancel_now_and_then();
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(t[i], NULL);
 	EQ(load.live, 0);
 	OK(load.shared > 0 && load.refused > 0 && load.exits > 0);
 	/* Each call ran it, shared, was refused, or ran it and ended. */
