@@ -44,26 +44,28 @@ curl(const char *first, ...)
 	free(said_);							\
 } while (0)
 
+/* In one of eight buffers. */
 static char *
-at(const char *path)
+join(const char *a, const char *between, const char *b)
 {
 	static char ring[8][256];
 	static int next;
 	char *s = ring[next++ % 8];
 
-	snprintf(s, 256, "%s%s", url, path);
+	snprintf(s, 256, "%s%s%s", a, between, b);
 	return s;
+}
+
+static char *
+at(const char *path)
+{
+	return join(url, "", path);
 }
 
 static char *
 in_top(const char *name)
 {
-	static char ring[8][256];
-	static int next;
-	char *s = ring[next++ % 8];
-
-	snprintf(s, 256, "%s/%s", top, name);
-	return s;
+	return join(top, "/", name);
 }
 
 static void
@@ -98,10 +100,8 @@ same_files(const char *a, const char *b)
 static void
 set_up(void)
 {
-	if (t_emulated())
-		t_skip("not under an emulator");
-	if (system("curl --version >/dev/null 2>&1") != 0)
-		t_skip("no curl (apt install curl)");
+	need_tool("curl --version >/dev/null 2>&1",
+	    "no curl (apt install curl)");
 	snprintf(top, sizeof top, "/tmp/weft-curl-XXXXXX");
 	OK(mkdtemp(top));
 	snprintf(folder, sizeof folder, "%s/www", top);

@@ -31,10 +31,8 @@ load(const char *path, const char *connections)
 static void
 set_up(void)
 {
-	if (t_emulated())
-		t_skip("not under an emulator");
-	if (system("command -v wrk >/dev/null 2>&1") != 0)
-		t_skip("no wrk (apt install wrk)");
+	need_tool("command -v wrk >/dev/null 2>&1",
+	    "no wrk (apt install wrk)");
 	/* No limits: whoever is forgotten is so for good. */
 	start((struct http_options){ .arg = (void *)(uintptr_t)"examples",
 	    .head_timeout = 3600 * WEFT_SECOND, .idle_timeout = 3600 *

@@ -18,6 +18,16 @@ static struct http_server *server;
 /* Of all servers started from now on: idle connections have no goroutine. */
 static bool parking;
 
+/* Skips where that command fails, which says whether there is a tool. */
+static inline void
+need_tool(const char *command, const char *otherwise)
+{
+	if (t_emulated())
+		t_skip("not under an emulator");
+	if (system(command) != 0)
+		t_skip(otherwise);
+}
+
 static void
 start(struct http_options o)
 {

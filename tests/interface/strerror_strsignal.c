@@ -88,10 +88,7 @@ ask_all(void)
 	weft_waitgroup_add(&all, ASKERS);
 	for (int i = 1; i <= ASKERS; i++)
 		weft_go(asks, i);
-	for (double end = t_now() + t_share(1); t_now() < end; )
-		weft_sleep(5 * WEFT_MS);
-	bump(&stop);
-	weft_waitgroup_wait(&all);
+	stop_after(1, &stop, &all);
 	OK(rounds > 0);
 	EQ(wrong, 0);
 }

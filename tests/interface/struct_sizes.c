@@ -10,21 +10,13 @@
 
 #include <weft.h>
 
+#include "bytes.h"
 #include "t.h"
 
 enum { MORE = 40 };
 
 /* A struct, more members after it, and bytes that nothing may touch. */
 #define ROOM(type) union { type s; unsigned char b[sizeof(type) + MORE + 8]; }
-
-static bool
-all_are(const unsigned char *p, size_t n, unsigned char value)
-{
-	for (size_t i = 0; i < n; i++)
-		if (p[i] != value)
-			return false;
-	return true;
-}
 
 /* Of a struct of `size` bytes, read into `bytes`; its first is at least 1. */
 static void
@@ -61,28 +53,28 @@ GTEST(counters, 1)
 	OK(all_are(r.b, sizeof r, 0xa5));
 }
 
+/* Into fewer bytes than the struct has, and into more. */
+#define READ_SHORT_AND_LONG(r, read, few) do {				\
+	memset(&(r), 0xa5, sizeof (r));					\
+	read(&(r).s, few);						\
+	OK(all_are((r).b + (few), sizeof (r) - (few), 0xa5));		\
+	read(&(r).s, sizeof (r).s + MORE);				\
+	OK(all_are((r).b + sizeof (r).s, MORE, 0));			\
+	OK(all_are((r).b + sizeof (r).s + MORE, 8, 0xa5));		\
+} while (0)
+
 GTEST(counters_of_descriptors, 1)
 {
 	ROOM(weft_io_stats) r;
 
-	memset(&r, 0xa5, sizeof r);
-	weft_io_stats_read(&r.s, 16);
-	OK(all_are(r.b + 16, sizeof r - 16, 0xa5));
-	weft_io_stats_read(&r.s, sizeof r.s + MORE);
-	OK(all_are(r.b + sizeof r.s, MORE, 0));
-	OK(all_are(r.b + sizeof r.s + MORE, 8, 0xa5));
+	READ_SHORT_AND_LONG(r, weft_io_stats_read, 16);
 }
 
 GTEST(counters_of_preemption, 1)
 {
 	ROOM(weft_preempt_stats) r;
 
-	memset(&r, 0xa5, sizeof r);
-	weft_preempt_stats_read(&r.s, 24);
-	OK(all_are(r.b + 24, sizeof r - 24, 0xa5));
-	weft_preempt_stats_read(&r.s, sizeof r.s + MORE);
-	OK(all_are(r.b + sizeof r.s, MORE, 0));
-	OK(all_are(r.b + sizeof r.s + MORE, 8, 0xa5));
+	READ_SHORT_AND_LONG(r, weft_preempt_stats_read, 24);
 	/* Reasons may be added, and the arrays stay. */
 	EQ(sizeof r.s.taken / sizeof r.s.taken[0], 32);
 	for (int i = WEFT_RETAKE_REASONS; i < 32; i++)

@@ -14,6 +14,7 @@
 #include <weft.h>
 
 #include "memory_limit.h"
+#include "run_env.h"
 #include "t.h"
 
 enum { PAGE = 4096, MARK = 12345 };
@@ -45,12 +46,7 @@ finish(void)
 }
 
 /* Main keeps the only processor busy, and is to keep it. */
-__attribute__((constructor)) static void
-no_preemption(void)
-{
-	setenv("WEFT_PREEMPT_SIGNAL", "-1", 1);
-	setenv("WEFT_MAX_DETACHED", "-1", 1);
-}
+NO_PREEMPTION
 
 /* Only ever queued. */
 static int64_t

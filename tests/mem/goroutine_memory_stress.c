@@ -10,6 +10,7 @@
 
 #include <weft.h>
 
+#include "run_env.h"
 #include "t.h"
 
 static weft_waitgroup gate;
@@ -40,12 +41,7 @@ spawn_all(void *arg)
 }
 
 /* The P is kept busy, and is to stay so. */
-__attribute__((constructor)) static void
-no_preemption(void)
-{
-	setenv("WEFT_PREEMPT_SIGNAL", "-1", 1);
-	setenv("WEFT_MAX_DETACHED", "-1", 1);
-}
+NO_PREEMPTION
 
 /*
  * A thread spawns while the only P is kept busy, so that none of them runs:

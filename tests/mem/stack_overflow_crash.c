@@ -7,6 +7,7 @@
 
 #include <weft.h>
 
+#include "run_env.h"
 #include "t.h"
 
 enum { SMALL = 16384 };
@@ -164,32 +165,16 @@ block_all(void)
 	EQ(sigprocmask(SIG_SETMASK, &all, NULL), 0);
 }
 
-static int
-recurse_in_goroutine(int argc, char **argv)
-{
-	(void)argc, (void)argv;
-	small_recursion();
-	return 0;
-}
-
-static int
-recurse_in_main(int argc, char **argv)
-{
-	(void)argc, (void)argv;
-	recurse();
-	return 0;
-}
-
 DIES(with_all_blocked, 0, "overflowed its stack of 16384 bytes")
 {
 	block_all();
-	weft_run(recurse_in_goroutine, 0, NULL);
+	run_env(0, NULL, small_recursion);
 }
 
 DIES(main_with_all_blocked, 0, "overflowed its stack of")
 {
 	block_all();
-	weft_run(recurse_in_main, 0, NULL);
+	run_env(0, NULL, recurse);
 }
 
 /* What is no fault stays blocked. */

@@ -10,6 +10,7 @@
 
 #include <weft.h>
 
+#include "run_env.h"
 #include "t.h"
 
 static weft_waitgroup gate, all;
@@ -58,12 +59,7 @@ pass_gate(void)
 static void finish(void) { weft_waitgroup_done(&all); }
 
 /* Main keeps the only processor busy, and is to keep it. */
-__attribute__((constructor)) static void
-no_preemption(void)
-{
-	setenv("WEFT_PREEMPT_SIGNAL", "-1", 1);
-	setenv("WEFT_MAX_DETACHED", "-1", 1);
-}
+NO_PREEMPTION
 
 static bool spawned;
 

@@ -147,7 +147,7 @@ GTEST(none_to_run, 1)
 }
 
 static void
-gathers(int n, weft_waitgroup *wg)
+gathers(int n)
 {
 	char text[16], *got;
 	size_t bytes;
@@ -157,16 +157,14 @@ gathers(int n, weft_waitgroup *wg)
 	    &bytes, NULL), 0);
 	OK(got && bytes == strlen(text) + 1 && atoi(got) == n);
 	free(got);
-	weft_waitgroup_done(wg);
 }
 
 GTEST(many_at_once, 4)
 {
 	weft_waitgroup wg = {0};
 
-	weft_waitgroup_add(&wg, 40);
 	for (int i = 0; i < 40; i++)
-		weft_go(gathers, i, &wg);
+		weft_waitgroup_go(&wg, gathers, i);
 	weft_waitgroup_wait(&wg);
 	OK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
 }
