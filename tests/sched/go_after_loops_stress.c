@@ -8,6 +8,7 @@
 
 #include <weft.h>
 
+#include "counter.h"
 #include "t.h"
 
 #ifdef WEFT_HARD
@@ -16,37 +17,23 @@ TEST(all) { t_skip("in hard mode a newborn does not come first"); }
 
 enum { LOOPS = 1000, LAST = 3, MOST = LOOPS / 4 };
 
-static long begun, began_last, ended, stop;
-static long before_last;	/* loops that had begun by then */
-
-static long
-get(const long *n)
-{
-	return __atomic_load_n(n, __ATOMIC_ACQUIRE);
-}
-
-static void
-add(long *n)
-{
-	__atomic_add_fetch(n, 1, __ATOMIC_RELEASE);
-}
+static int begun, began_last, ended, stop;
+static int before_last;	/* loops that had begun by then */
 
 static void
 loop(void)
 {
-	add(&begun);
-	while (!get(&stop))
+	counter_add(&begun, 1);
+	while (!counter_get(&stop))
 		;
-	add(&ended);
+	counter_add(&ended, 1);
 }
 
 static void
 last(void)
 {
-	long n = get(&begun);
-
-	__atomic_store_n(&before_last, n, __ATOMIC_RELAXED);
-	add(&began_last);
+	counter_set(&before_last, counter_get(&begun));
+	counter_add(&began_last, 1);
 }
 
 static void
@@ -56,12 +43,13 @@ spawn_all(void)
 		weft_go(loop);
 	for (int i = 0; i < LAST; i++)
 		weft_go(last);
-	while (get(&began_last) < LAST)
+	while (counter_get(&began_last) < LAST)
 		weft_yield();
-	printf("# %ld of %d loops had begun\n", get(&before_last), LOOPS);
-	OK(get(&before_last) <= MOST);
-	add(&stop);
-	while (get(&ended) < LOOPS)
+	printf("# %d of %d loops had begun\n", counter_get(&before_last),
+	    LOOPS);
+	OK(counter_get(&before_last) <= MOST);
+	counter_add(&stop, 1);
+	while (counter_get(&ended) < LOOPS)
 		weft_yield();
 }
 
