@@ -58,6 +58,26 @@ void weft_blocking_leave(void);
 void weft_pin(void);
 void weft_unpin(void);
 
+/*
+ * From hold to release a goroutine that parks or yields comes back on the same
+ * thread, which runs no other goroutine until then: for what belongs to the
+ * thread and is held over calls of this library, as a recursive pthread mutex
+ * is. A weft_pin makes every switch slower; a hold costs nothing unless the
+ * goroutine waits. They nest, up to 65,535 deep; a release without a hold
+ * does nothing, and neither do both on another thread. Legal between
+ * weft_blocking_enter and _leave, and in a signal handler if both are.
+ */
+void weft_thread_hold(void);
+void weft_thread_release(void);
+
+/*
+ * May the caller park now? It is on a goroutine, on its stack, not in a signal
+ * handler (or with another signal mask than the runtime's), not in an announced
+ * call, and the runtime has not ended. For libraries that wait in the kernel
+ * where this is false. A system call: ask on the way to a wait only.
+ */
+bool weft_can_park(void);
+
 /* ---- preemption -------------------------------------------------------- */
 
 extern uint32_t weft_attention_;

@@ -132,7 +132,7 @@ come_back(struct m *mp)
 	if (mp->pinned)
 		pin_yield_global(mp);
 	else
-		sched_yield_global();
+		pin_yield_asked(mp);
 }
 
 static always_inline void

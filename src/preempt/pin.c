@@ -11,6 +11,10 @@
  * hold, gives its own P to the goroutine's M, wakes it, and parks: one thread
  * is woken for each change, not two.
  *
+ * A goroutine that *holds* its thread (weft_thread_hold) is not pinned: it is
+ * bound to its M only while it is not running, from the park or yield to the
+ * resume. That costs nothing as long as it does neither.
+ *
  * A goroutine without a P that makes a call is pinned for as long as it waits
  * for one (pin_yield_global): a goroutine that holds a pthread lock across a
  * call that need not wait is on the same thread after it.
@@ -205,6 +209,19 @@ pin_unbind(struct m *mp, struct g *gp)
 		unbind(mp, gp);
 }
 
+/*
+ * A goroutine that yields because it was asked to. Others may take its place on
+ * another thread, unless it holds this one.
+ */
+void
+pin_yield_asked(struct m *mp)
+{
+	if (m_g(mp)->thread_holds)
+		pin_yield_global(mp);
+	else
+		sched_yield_global();
+}
+
 void
 pin_yield_global(struct m *mp)
 {
@@ -257,4 +274,31 @@ weft_unpin(void)
 	if (--gp->pins == 0)
 		unbind(mp, gp);
 	rt_leave_out(mp);
+}
+
+/*
+ * Only the goroutine itself changes the depth. It may move between the two
+ * steps: gp stays the same.
+ */
+public void
+weft_thread_hold(void)
+{
+	struct m *mp = m_self();
+	struct g *gp = mp ? m_g(mp) : NULL;
+
+	if (!gp)
+		return;
+	if (gp->thread_holds == UINT16_MAX)
+		fatal("weft_thread_hold: more than %d deep", UINT16_MAX);
+	gp->thread_holds++;
+}
+
+public void
+weft_thread_release(void)
+{
+	struct m *mp = m_self();
+	struct g *gp = mp ? m_g(mp) : NULL;
+
+	if (gp && gp->thread_holds)
+		gp->thread_holds--;
 }

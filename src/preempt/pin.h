@@ -15,6 +15,8 @@ struct g *pin_wait(struct m *mp);
 bool pin_resolve_hold(struct m *mp, struct g *gp);
 /* sched_yield_global, bound to its M meanwhile. Inside; returns inside. */
 void pin_yield_global(struct m *mp);
+/* The same only if the goroutine holds its thread. */
+void pin_yield_asked(struct m *mp);
 /* Inside: binds a goroutine to its M while it waits; and undoes it. */
 void pin_bind(struct m *mp, struct g *gp);
 void pin_unbind(struct m *mp, struct g *gp);

@@ -198,7 +198,7 @@ check_preemptible(struct m *mp, const ucontext_t *uc)
 
 	if (!n)
 		return WEFT_RETAKE_OFF;
-	if (gp->pins || preempt_disabled(gp) ||
+	if (gp->pins || gp->thread_holds || preempt_disabled(gp) ||
 	    a_load_relaxed(&mp->in_call))
 		return WEFT_RETAKE_REGION;
 	if (text_is_ours(pc))
@@ -518,8 +518,8 @@ weft_preempt_on(void)
 static void
 migrate(struct m *mp)
 {
-	mp->must_migrate = !mp->pinned;
-	sched_yield_global();
+	mp->must_migrate = !mp->pinned && !m_g(mp)->thread_holds;
+	pin_yield_asked(mp);
 }
 
 /* A checkpoint at the start of a call that will return to this address. */
@@ -553,9 +553,9 @@ weft_checkpoint_(void)
 			pin_yield_global(mp);
 	} else if (a_load_relaxed(&mp->preempt_req)) {
 		a_store_relaxed(&mp->preempt_req, 0);
-		sched_yield_global();
+		pin_yield_asked(mp);
 	} else if (a_load_relaxed(&sched.stopping)) {
-		sched_yield_global();
+		pin_yield_asked(mp);
 	} else if (a_load_relaxed(&attention) & ATTEND_MIGRATE) {
 		migrate(mp);
 	}
@@ -576,6 +576,16 @@ in_handler(const struct m *mp)
 
 	return sp >= (uintptr_t)s || sp < (uintptr_t)s->lo ||
 	    os_sigmask() != sched.sigmask;
+}
+
+public bool
+weft_can_park(void)
+{
+	struct m *mp = m_self();
+
+	return mp && m_g(mp) && !a_load_relaxed(&mp->inside) &&
+	    !a_load_relaxed(&mp->in_call) &&
+	    !(a_load_relaxed(&sched.stopping) & STOP_ENDED) && !in_handler(mp);
 }
 
 /*

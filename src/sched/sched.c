@@ -401,6 +401,8 @@ park(struct m *mp, enum wait_reason reason, enum after after)
 	struct g *gp = m_g(mp), *next = NULL;
 	struct p *pp = m_p(mp);
 
+	if (unlikely(gp->thread_holds))
+		pin_bind(mp, gp);
 	a_store_relaxed(&gp->reason, (uint8_t)reason);
 	g_set(gp, G_RUNNING, G_WAITING);
 	if (likely(pp)) {
@@ -410,6 +412,8 @@ park(struct m *mp, enum wait_reason reason, enum after after)
 		a_add_relaxed(&sched.no_p_stats.parks, 1);
 	}
 	mp = switch_from(mp, gp, next, after);
+	if (unlikely(gp->thread_holds))
+		pin_unbind(mp, gp);
 	if (place_watched())
 		place_resumed(mp);
 	rt_leave_out(mp);
@@ -465,6 +469,11 @@ yield(struct m *mp)
 	struct p *pp;
 
 	rt_enter(mp);
+	if (unlikely(m_g(mp)->thread_holds)) {
+		pin_yield_global(mp);
+		rt_leave_out(m_self());
+		return;
+	}
 	pp = m_p(mp);
 	if (likely(pp)) {
 		a_bump(&pp->stats.yields, 1);

@@ -115,6 +115,7 @@ make(struct p *pp, int stack_class, const weft_site *site,
 	a_store_relaxed(&gp->named, false);
 	gp->fenv = false;
 	gp->regions = 0;
+	gp->thread_holds = 0;
 	return gp;
 }
 

@@ -136,6 +136,7 @@ struct g {
 	abool waited;		/* ... after it had waited */
 	bool canary;		/* its stack has no faulting guard */
 	uint8_t forks;		/* calls of fork() it is in; see fork.c */
+	uint16_t thread_holds;	/* depth of weft_thread_hold; see pin.c */
 	struct san san;
 } cache_aligned;
 
