@@ -30,6 +30,31 @@
 #include "monitor.h"
 #include "sched.h"
 
+/* ---- binding: inside ---- */
+
+static void
+bind(struct m *mp, struct g *gp)
+{
+	g_stack(gp)->pin = mp;
+	a_add_relaxed(&sched.n_bound, 1);
+	a_or_relaxed(&gp->hold, HOLD_PIN);
+	mp->pinned = gp;
+	if (m_p(mp)) {
+		m_p(mp)->has_pinned_m = true;
+		m_p(mp)->fair.global_at = 0;
+	}
+}
+
+static void
+unbind(struct m *mp, struct g *gp)
+{
+	a_and_relaxed(&gp->hold, (uint8_t)~HOLD_PIN);
+	a_add_relaxed(&sched.n_bound, -1u);
+	mp->pinned = NULL;
+	if (m_p(mp))
+		m_p(mp)->has_pinned_m = false;
+}
+
 /* ---- on g0 ---- */
 
 struct g *
@@ -120,10 +145,13 @@ pin_resolve_hold(struct m *mp, struct g *gp)
 	if (!(a_load_relaxed(&gp->hold) & HOLD_PIN))
 		return true;
 	to = g_stack(gp)->pin;
-	if (to == mp)
-		return true;
-	hand_p_to(mp, to);
-	return false;
+	if (to != mp) {
+		hand_p_to(mp, to);
+		return false;
+	}
+	if (!gp->pins)
+		unbind(mp, gp);
+	return true;
 }
 
 static bool
@@ -172,29 +200,6 @@ pin_take_any(void)
 
 /* ---- on the goroutine: inside ---- */
 
-static void
-bind(struct m *mp, struct g *gp)
-{
-	g_stack(gp)->pin = mp;
-	a_add_relaxed(&sched.n_bound, 1);
-	a_or_relaxed(&gp->hold, HOLD_PIN);
-	mp->pinned = gp;
-	if (m_p(mp)) {
-		m_p(mp)->has_pinned_m = true;
-		m_p(mp)->fair.global_at = 0;
-	}
-}
-
-static void
-unbind(struct m *mp, struct g *gp)
-{
-	a_and_relaxed(&gp->hold, (uint8_t)~HOLD_PIN);
-	a_add_relaxed(&sched.n_bound, -1u);
-	mp->pinned = NULL;
-	if (m_p(mp))
-		m_p(mp)->has_pinned_m = false;
-}
-
 void
 pin_bind(struct m *mp, struct g *gp)
 {
@@ -229,7 +234,6 @@ pin_yield_global(struct m *mp)
 
 	pin_bind(mp, gp);
 	sched_yield_global();
-	pin_unbind(mp, gp);
 }
 
 bool

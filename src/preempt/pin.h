@@ -10,14 +10,16 @@
 struct g *pin_wait(struct m *mp);
 /*
  * On g0: may gp, which has a hold, run on this M now? If it is bound to another
- * M that M gets our P, and false is returned.
+ * M that M gets our P, and false is returned. If it is bound to this one, and
+ * not pinned, it is bound no longer.
  */
 bool pin_resolve_hold(struct m *mp, struct g *gp);
 /* sched_yield_global, bound to its M meanwhile. Inside; returns inside. */
 void pin_yield_global(struct m *mp);
 /* The same only if the goroutine holds its thread. */
 void pin_yield_asked(struct m *mp);
-/* Inside: binds a goroutine to its M while it waits; and undoes it. */
+/* Inside: binds a goroutine to its M until it is resumed. If that is not by
+ * g0, the M undoes it itself. */
 void pin_bind(struct m *mp, struct g *gp);
 void pin_unbind(struct m *mp, struct g *gp);
 /* sched.lock held: is a goroutine that is bound to an M first in the global

@@ -412,8 +412,6 @@ park(struct m *mp, enum wait_reason reason, enum after after)
 		a_add_relaxed(&sched.no_p_stats.parks, 1);
 	}
 	mp = switch_from(mp, gp, next, after);
-	if (unlikely(gp->thread_holds))
-		pin_unbind(mp, gp);
 	if (place_watched())
 		place_resumed(mp);
 	rt_leave_out(mp);
