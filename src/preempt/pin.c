@@ -221,7 +221,7 @@ pin_unbind(struct m *mp, struct g *gp)
 void
 pin_yield_asked(struct m *mp)
 {
-	if (m_g(mp)->thread_holds)
+	if (m_g(mp)->holds_thread)
 		pin_yield_global(mp);
 	else
 		sched_yield_global();
@@ -292,9 +292,12 @@ weft_thread_hold(void)
 
 	if (!gp)
 		return;
+	if (!gp->holds_thread)
+		gp->thread_holds = 0;
 	if (gp->thread_holds == UINT16_MAX)
 		fatal("weft_thread_hold: more than %d deep", UINT16_MAX);
 	gp->thread_holds++;
+	gp->holds_thread = true;
 }
 
 public void
@@ -303,6 +306,6 @@ weft_thread_release(void)
 	struct m *mp = m_self();
 	struct g *gp = mp ? m_g(mp) : NULL;
 
-	if (gp && gp->thread_holds)
-		gp->thread_holds--;
+	if (gp && gp->holds_thread)
+		gp->holds_thread = --gp->thread_holds > 0;
 }

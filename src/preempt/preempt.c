@@ -198,7 +198,7 @@ check_preemptible(struct m *mp, const ucontext_t *uc)
 
 	if (!n)
 		return WEFT_RETAKE_OFF;
-	if (gp->pins || gp->thread_holds || preempt_disabled(gp) ||
+	if (gp->pins || gp->holds_thread || preempt_disabled(gp) ||
 	    a_load_relaxed(&mp->in_call))
 		return WEFT_RETAKE_REGION;
 	if (text_is_ours(pc))
@@ -518,7 +518,7 @@ weft_preempt_on(void)
 static void
 migrate(struct m *mp)
 {
-	mp->must_migrate = !mp->pinned && !m_g(mp)->thread_holds;
+	mp->must_migrate = !mp->pinned && !m_g(mp)->holds_thread;
 	pin_yield_asked(mp);
 }
 

@@ -401,7 +401,7 @@ park(struct m *mp, enum wait_reason reason, enum after after)
 	struct g *gp = m_g(mp), *next = NULL;
 	struct p *pp = m_p(mp);
 
-	if (unlikely(gp->thread_holds))
+	if (unlikely(gp->holds_thread))
 		pin_bind(mp, gp);
 	a_store_relaxed(&gp->reason, (uint8_t)reason);
 	g_set(gp, G_RUNNING, G_WAITING);
@@ -461,13 +461,13 @@ yield_needs_search(struct p *pp)
 
 /* Outside on entry and return. */
 static always_inline void
-yield(struct m *mp)
+yield(struct m *mp, struct g *gp)
 {
 	struct g *next = NULL;
 	struct p *pp;
 
 	rt_enter(mp);
-	if (unlikely(m_g(mp)->thread_holds)) {
+	if (unlikely(gp->holds_thread)) {
 		pin_yield_global(mp);
 		rt_leave_out(m_self());
 		return;
@@ -483,7 +483,7 @@ yield(struct m *mp)
 	} else {
 		a_add_relaxed(&sched.no_p_stats.yields, 1);
 	}
-	mp = switch_from(mp, m_g(mp), next, AFTER_YIELD);
+	mp = switch_from(mp, gp, next, AFTER_YIELD);
 	if (place_watched())
 		place_yielded(mp, __builtin_return_address(0));
 	rt_leave_out(mp);
@@ -492,7 +492,9 @@ yield(struct m *mp)
 void
 sched_yield_now(void)
 {
-	yield(m_self());
+	struct m *mp = m_self();
+
+	yield(mp, m_g(mp));
 }
 
 void
@@ -507,12 +509,13 @@ public void
 weft_yield(void)
 {
 	struct m *mp = m_self();
+	struct g *gp = mp ? m_g(mp) : NULL;
 
-	if (unlikely(!mp || !m_g(mp))) {
+	if (unlikely(!gp)) {
 		os_thread_yield();
 		return;
 	}
-	yield(mp);
+	yield(mp, gp);
 }
 
 /* On the goroutine, inside. Its exit hooks have run. */

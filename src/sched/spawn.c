@@ -111,11 +111,9 @@ make(struct p *pp, int stack_class, const weft_site *site,
 	gp->args[0] = (uintptr_t)arg;
 	gp->stack_class = (uint8_t)stack_class;
 	gp->captured = CAPTURE_NONE;
-	gp->main = false;
-	a_store_relaxed(&gp->named, false);
-	gp->fenv = false;
+	gp->main = gp->fenv = gp->holds_thread = false;
 	gp->regions = 0;
-	gp->thread_holds = 0;
+	a_store_relaxed(&gp->named, false);
 	return gp;
 }
 
@@ -176,6 +174,33 @@ options(const weft_opt *opt, size_t bytes, weft_opt *room)
 	return room;
 }
 
+/* The class of stack that is asked for, and the descriptor is reserved. */
+static cold int
+claim_options(const weft_opt *opt, int *class)
+{
+	if (opt->stack && (*class = stack_class(opt->stack)) < 0)
+		return -EINVAL;
+	return opt->readable_ ? readable_claim(opt->readable_ - 1) : 0;
+}
+
+static cold void
+apply_options(struct g *gp, const weft_opt *opt)
+{
+	if (opt->name)
+		g_set_name(gp, opt->name);
+	gp->fenv = opt->fenv;
+}
+
+static cold int
+no_record(struct m *mp, const weft_opt *opt)
+{
+	if (mp)
+		rt_leave_out(mp);
+	if (opt && opt->readable_)
+		readable_drop(opt->readable_ - 1);
+	return -ENOMEM;
+}
+
 /*
  * Lets others run, makes the record: 0, or -errno. On success the caller is
  * inside, on M *mp, or is a thread without one: NULL.
@@ -186,28 +211,19 @@ prepare(const weft_opt *opt, const weft_site *site, void (*fn)(void *),
 {
 	int class = stack_default_class, err;
 
-	if (opt && opt->stack && (class = stack_class(opt->stack)) < 0)
-		return -EINVAL;
 	checkpoint_within();
 	if (thread_state_list_changed())
 		thread_state_find_cxx();
-	if (opt && unlikely(opt->readable_) &&
-	    (err = readable_claim(opt->readable_ - 1)) != 0)
+	if (unlikely(opt != NULL) && (err = claim_options(opt, &class)) != 0)
 		return err;
 	*mp = m_self();
 	if (likely(*mp))
 		*mp = enter_to_spawn(*mp);
 	*out = make(*mp ? m_p(*mp) : NULL, class, site, fn, arg);
-	if (unlikely(!*out)) {
-		if (*mp)
-			rt_leave_out(*mp);
-		if (opt && opt->readable_)
-			readable_drop(opt->readable_ - 1);
-		return -ENOMEM;
-	}
-	if (opt && opt->name)
-		g_set_name(*out, opt->name);
-	(*out)->fenv = opt && opt->fenv;
+	if (unlikely(!*out))
+		return no_record(*mp, opt);
+	if (unlikely(opt != NULL))
+		apply_options(*out, opt);
 	return 0;
 }
 
@@ -302,7 +318,8 @@ weft_go_begin_(const weft_opt *opt, size_t opt_bytes, const weft_site *site,
 	opt = options(opt, opt_bytes, &room);
 	if (unlikely(!fn))
 		fatal_null("weft_go", site);
-	if (unlikely(!sched_is_up()))
+	/* A goroutine has a runtime, or had one until a moment ago. */
+	if (unlikely(!m_self()) && !sched_is_up())
 		check_ended("weft_go", site);
 	err = prepare(opt, site, (void (*)(void *))fn, NULL, &mp, &gp);
 	if (unlikely(err))

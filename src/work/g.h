@@ -105,6 +105,8 @@ struct g {
 	uint8_t stack_class;
 	bool main : 1;		/* its return ends the runtime */
 	bool fenv : 1;		/* has its own floating-point control */
+	/* itself only */
+	bool holds_thread : 1;	/* thread_holds is not 0 */
 	abool named;		/* name is valid; read by dumps */
 	a64 id;			/* read by dumps */
 	void (*fn)(void *);	/* of any type if captured */
@@ -136,7 +138,8 @@ struct g {
 	abool waited;		/* ... after it had waited */
 	bool canary;		/* its stack has no faulting guard */
 	uint8_t forks;		/* calls of fork() it is in; see fork.c */
-	uint16_t thread_holds;	/* depth of weft_thread_hold; see pin.c */
+	uint16_t thread_holds;	/* if holds_thread: depth of weft_thread_hold,
+				 * see pin.c */
 	struct san san;
 } cache_aligned;
 
