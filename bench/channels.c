@@ -3,7 +3,7 @@
  * Handing values from goroutine to goroutine.
  *
  * Each workload takes the time when the last value has arrived, lets what it
- * started come to its end, and releases the channels when nobody is left.
+ * started come to its end, and releases the channels when no goroutine is left.
  */
 #include "bench.h"
 

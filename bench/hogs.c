@@ -83,7 +83,7 @@ trip_once(int fd)
 	return weft_now() - start;
 }
 
-/* Nobody who runs has to do with it when it begins. */
+/* No goroutine that runs has to do with it when it begins. */
 static int64_t
 paced_once(int fd)
 {

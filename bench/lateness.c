@@ -190,7 +190,7 @@ pinger(int *quit)
 		weft_chan_recv(b, NULL);
 	}
 	weft_chan_close(a);
-	weft_chan_recv(b, NULL);	/* closed: nobody else is left */
+	weft_chan_recv(b, NULL);	/* closed: the other has ended */
 	weft_chan_release(a);
 	weft_chan_release(b);
 }

@@ -2,7 +2,7 @@
 /*
  * A chat: chat [ADDRESS]. Lines are for all; the first one is your name.
  *
- * One goroutine, the room, knows who is there; everybody else tells it what
+ * One goroutine, the room, knows the clients; all others tell it what
  * happens through one channel, so there is nothing to lock. A client has two:
  * one reads its lines, one writes what comes out of the client's own channel.
  * The room never waits for a client: if its channel is full it is too slow, and
@@ -17,7 +17,7 @@
 
 enum { NAME = 20, LINE = 1000, QUEUE = 64, KERNEL_BYTES = 16384 };
 
-/* One text for all who get it; the last one frees it. */
+/* One text for all clients that get it; the last one frees it. */
 struct text {
 	int owners;
 	size_t len;
@@ -39,7 +39,7 @@ enum what { JOINS, SAYS, LEAVES };
 
 struct event {
 	enum what what;
-	struct client *who;
+	struct client *from;
 	struct text *text;
 };
 
@@ -81,7 +81,7 @@ put_out(struct client **list, struct client *c)
 	weft_shutdown(c->fd, SHUT_RD);
 }
 
-/* To all; who has no room for it is too slow, and others hear of that. */
+/* To all; a client without room for it is too slow, and others hear of that. */
 static void
 tell(struct client **list, struct text *t)
 {
@@ -108,20 +108,20 @@ room(weft_chan *events)
 
 	while (weft_recv_ok(events, &e)) {
 		if (e.what == JOINS) {
-			tell(&list, text_make("* ", e.who->name, " is here"));
-			e.who->here = true;
-			e.who->next = list;
-			list = e.who;
+			tell(&list, text_make("* ", e.from->name, " is here"));
+			e.from->here = true;
+			e.from->next = list;
+			list = e.from;
 		} else if (e.what == SAYS) {
 			tell(&list, e.text);
 		} else {
-			bool slow = !e.who->here;
+			bool slow = !e.from->here;
 
 			if (!slow)
-				put_out(&list, e.who);
-			tell(&list, text_make("* ", e.who->name, slow ?
+				put_out(&list, e.from);
+			tell(&list, text_make("* ", e.from->name, slow ?
 			    " was too slow" : " has left"));
-			weft_waitgroup_done(&e.who->leave);
+			weft_waitgroup_done(&e.from->leave);
 		}
 	}
 }
@@ -210,7 +210,7 @@ serve(int listener, weft_chan *events)
 			weft_close(fd);
 }
 
-/* ---- the test: two who talk, and one who never reads ------------------- */
+/* ---- the test: two clients that talk, and one that never reads --------- */
 
 enum { MOST = 4000 };
 
@@ -266,7 +266,7 @@ selftest(int listener)
 		if (!out && !hears(&bob, "ann: xxx"))
 			return 1;
 	}
-	printf("two talked; the third, who never listened, was thrown out "
+	printf("two talked; the third, which never read, was thrown out "
 	    "after %d lines\n", said);
 	weft_write_full(a, "bye\n", 4, NULL);
 	out = out && hears(&bob, "sid was") && hears(&bob, "ann: bye");

@@ -3,8 +3,8 @@
  * Forwards connections: proxy LISTEN TARGET
  *
  * Each direction is a goroutine that copies until its end and passes that on,
- * so that the other may go on for as long as it likes: who has said everything
- * can still listen. Bytes stay in the kernel where it can splice them.
+ * so that the other may go on for as long as it likes: a peer that has sent all
+ * can still receive. Bytes stay in the kernel where it can splice them.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -35,7 +35,7 @@ weft_main(int argc, char **argv)
 {
 	struct service s = { .limit = { .rate = RATE, .burst = BURST } };
 	int64_t start = weft_now();
-	int n = 0, who;
+	int n = 0, worker_nr;
 
 	(void)argc, (void)argv;
 	s.ctx = weft_context_make_until(NULL, start + MS * WEFT_MS);
@@ -44,9 +44,9 @@ weft_main(int argc, char **argv)
 	for (int i = 0; i < WORKERS; i++)
 		weft_go(worker, &s, i);
 	weft_go(close_after, &s);
-	while (weft_recv_ok(s.answers, &who))
+	while (weft_recv_ok(s.answers, &worker_nr))
 		printf("%3d ms: request %d, by worker %d\n",
-		    (int)((weft_now() - start) / WEFT_MS), ++n, who);
+		    (int)((weft_now() - start) / WEFT_MS), ++n, worker_nr);
 	printf("%d requests in %d ms, at most %d\n", n, MS,
 	    BURST + RATE * MS / 1000);
 	weft_context_release(s.ctx);

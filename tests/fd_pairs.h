@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Descriptors for tests: connected pairs of all kinds, bytes that tell where
- * they belong, and a way to see that somebody waits.
+ * they belong, and a way to see that a goroutine waits.
  */
 #ifndef WIRES_H
 #define WIRES_H
@@ -60,8 +60,8 @@ wire_ends(int k)
 /* ---- made by number ---- */
 
 /*
- * libc's calls tell ThreadSanitizer who made a descriptor; weft_close does not
- * tell it that it is gone, so the next one of that number looks like a race.
+ * libc's calls tell ThreadSanitizer which thread made a descriptor; weft_close
+ * does not say that it is gone: the next of that number looks like a race.
  */
 static inline int
 raw_socket(int family, int type)
@@ -210,7 +210,7 @@ wire_pty(int end[2])
 	return true;
 }
 
-/* Both ends blocking: opened for both first, so that nobody waits. */
+/* Both ends blocking: opened for both first, so that no open waits. */
 static inline bool
 wire_fifo(int end[2])
 {
@@ -289,7 +289,7 @@ static inline void
 wire_same_number(int a, int b)
 {
 	if (a != b)
-		t_skip("somebody else was given the number");
+		t_skip("the number was given to another user");
 }
 
 /*
@@ -340,7 +340,7 @@ wire_same(const char *buf, size_t len, size_t at)
 	return true;
 }
 
-/* ---- somebody waits ---- */
+/* ---- a goroutine waits ---- */
 
 static inline int64_t
 wire_waiting(void)
@@ -378,7 +378,7 @@ let_them_fill(int64_t n)
 
 /*
  * Fills it up, until not a byte more would go in without waiting. By hand:
- * nobody else may use it meanwhile.
+ * no other goroutine may use it meanwhile.
  */
 static inline void
 wire_stuff(int fd)

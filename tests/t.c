@@ -200,7 +200,7 @@ run_child(struct t *t, int err_fd)
 
 /*
  * ThreadSanitizer has one thread too many after a fork, which the deadlock
- * detector must take for somebody who could still wake a goroutine. So there
+ * detector must take for one that could still wake a goroutine. So there
  * the test is run by a new program.
  */
 static void
@@ -237,7 +237,7 @@ comment(const char *text)
 	}
 }
 
-/* For who sees only the end of what is printed: `make test` shows it again. */
+/* For a reader of the last lines only: `make test` prints it again. */
 static void
 remember(const struct t *t, int status, const char *err)
 {

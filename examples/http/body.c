@@ -4,8 +4,8 @@
  *
  * Pieces go straight into the handler's buffer where that is possible: always
  * if the length is known, and within a chunk if it is long. Nothing is read
- * before somebody asks for it, and so a client that waits for "100 Continue"
- * gets it only then. What nobody asked for is read and dropped, if it is
+ * before the handler asks for it, and so a client that waits for "100 Continue"
+ * gets it only then. What was not asked for is read and dropped, if it is
  * little, so that the next request is found behind it; else the connection
  * ends.
  */
@@ -167,7 +167,7 @@ body_end(struct http *h)
 
 	if (body_ended(h))
 		return true;
-	/* Who waits to be told may send it, or not, after our answer. */
+	/* A client that waits for the word may send it, or not, afterwards. */
 	if (h->may_continue || h->close || body_is_long(h))
 		return false;
 	while ((n = http_read(h, drop, sizeof drop)) > 0)

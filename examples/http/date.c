@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Dates. Every answer has one, and it changes once a second: the text of this
- * second is kept for all connections. Who finds it old makes it anew; while it
- * does, others make their own.
+ * second is kept for all connections. One that finds it old makes it anew;
+ * meanwhile others make their own.
  *
  * The kept text is four words, read and written one by one, with a count
  * before and after that is odd meanwhile and that must not have changed.
@@ -104,7 +104,7 @@ http_date_parse(struct http_text t)
 	return memcmp(again, t.at, HTTP_DATE) == 0 ? s : -1;
 }
 
-/* Makes the text of this second, and keeps it if nobody else is doing so. */
+/* Makes this second's text, and keeps it if no other thread is doing so. */
 static void
 renew(int64_t second, char out[HTTP_DATE])
 {
@@ -130,7 +130,7 @@ date_now(char out[HTTP_DATE])
 
 	clock_gettime(CLOCK_REALTIME_COARSE, &ts);
 	/* Each word is read after the count before it, and before the count
-	 * behind it; who sees a word of the next text sees its odd count. */
+	 * behind it; a reader of a word of the next text sees its odd count. */
 	n = __atomic_load_n(&kept.count, __ATOMIC_ACQUIRE);
 	second = __atomic_load_n(&kept.second, __ATOMIC_ACQUIRE);
 	for (int i = 0; i < 4; i++)

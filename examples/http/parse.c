@@ -14,8 +14,8 @@
  * around a target, a repeated or doubtful length, a length beside chunks,
  * chunks in HTTP/1.0, more or less than one Host.
  *
- * (Debian's parser for C, libhttp-parser, is no longer maintained by those who
- * wrote it, and this program would need a package for it.)
+ * (Debian's parser for C, libhttp-parser, is no longer maintained by its
+ * authors, and this program would need a package for it.)
  */
 #include "parse.h"
 

@@ -33,7 +33,7 @@ static const struct exchange {
 	    "\r\n\r\n3\r\nabc\r\na;x=y\r\n0123456789\r\n0\r\nX: y\r\n\r\n",
 	    "HTTP/1.1 200 OK\r\n", "\r\nTransfer-Encoding: chunked\r\n\r\n"
 	    "3\r\nabc\r\na\r\n0123456789\r\n0\r\n\r\n" },
-	{ "somebody who asks before sending",
+	{ "a client that asks before sending",
 	    "PUT /echo HTTP/1.1\r\nHost: here\r\nExpect: 100-continue\r\n"
 	    "Content-Length: 4\r\n\r\nbody",
 	    "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n",
@@ -86,7 +86,7 @@ check(const char *address, const struct exchange *e)
 }
 
 /*
- * Somebody in the middle of a request: it is known to be there when it was told
+ * A client in the middle of a request: it is known to be there when it was told
  * to go on. It gets its answer though the server stops meanwhile.
  */
 static void

@@ -11,12 +11,12 @@
  *	any      -> closed, by its goroutine
  *
  * Stopping: the server says so, and then makes the read deadlines of all
- * connections fire. Who waits, or is parked, looks and closes. Who is busy does
- * not care, and closes after its answer. What is left at the end is shut down,
+ * connections fire. One that waits, or is parked, looks and closes. A busy one
+ * goes on, and closes after its answer. What is left at the end is shut down,
  * which every read and write notices.
  *
- * The record of the server belongs to who stops it, to the one who accepts and
- * to each connection; the last one frees it.
+ * The record of the server belongs to the caller that stops it, to the acceptor
+ * and to each connection; the last one frees it.
  */
 #include "wire.h"
 
@@ -172,7 +172,7 @@ farewell(struct http *h)
 	}
 }
 
-/* Out of the list first: who walks it must not meet what is closed. */
+/* Out of the list first: a walk along it must not meet what is closed. */
 static void
 conn_close(struct conn *c)
 {
@@ -311,7 +311,7 @@ http_server_start(int fd, const struct http_options *o)
 	return s;
 }
 
-/* Waits for the last one: is nobody left? The lock is held. */
+/* Waits for the last one: is none left? The lock is held. */
 static bool
 empty_until(struct http_server *s, int64_t when)
 {

@@ -5,7 +5,7 @@
  * dot, which is "..", too. It is then a name below the folder, by the kernel's
  * reading as well as ours, but for symbolic links. So the names in it are
  * opened one after the other, each in the folder that was opened before, and
- * none of them may be a link: also if somebody puts one there meanwhile.
+ * none of them may be a link: also if another process puts one there meanwhile.
  * (openat2 would do that at once. But a program that calls the kernel itself is
  * not preempted by signals.)
  */
@@ -21,7 +21,7 @@
 #include <unistd.h>
 #include <weft.h>
 
-/* O_NONBLOCK: somebody may have put a FIFO there. */
+/* O_NONBLOCK: there may be a FIFO of that name. */
 enum {
 	TO_READ = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY,
 	TO_ENTER = O_PATH | O_DIRECTORY | O_CLOEXEC

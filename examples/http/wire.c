@@ -7,7 +7,7 @@
  * than the limit. When it fires early we tell it anew, and try again. For a
  * busy connection that is once in a limit's length, and nothing otherwise.
  *
- * http_server_stop makes the deadlines of all connections fire; who is not
+ * http_server_stop makes the deadlines of all connections fire; one that is not
  * idle cannot tell that from an early one, and just goes on.
  */
 #include "wire.h"

@@ -5,7 +5,7 @@
  * A struct conn lives as long as the connection. A struct http has the buffers
  * and what is known of the request and its answer; it stands on the stack of
  * the goroutine that is busy with the connection, and there is none while
- * nobody is.
+ * it is idle.
  */
 #ifndef HTTP_WIRE_H
 #define HTTP_WIRE_H
@@ -53,7 +53,7 @@ struct http {
 	size_t body_at;		/* in[body_at] on is free for the body */
 	int64_t body_left;	/* of a length that is known */
 	int64_t body_taken;
-	int64_t body_since;	/* 0: nobody has asked for it */
+	int64_t body_since;	/* 0: it has not been asked for */
 	bool may_continue;	/* the client waits for "100 Continue" */
 	int body_error;		/* sticks; -errno */
 

@@ -24,7 +24,7 @@ enum {
 static char *page;		/* with a guard on either side */
 static struct module mod;
 static uint8_t *at;		/* where the table is written to */
-static uintptr_t fn;		/* code that nobody looks at */
+static uintptr_t fn;		/* code that is never looked at */
 static struct fde_ref rows[1];
 
 static void

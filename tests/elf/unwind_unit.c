@@ -2,8 +2,8 @@
 /*
  * Walks up the stack of a goroutine that a signal has interrupted anywhere:
  * at every instruction of functions of all shapes where the processor can
- * step, at random ones elsewhere. The functions keep a list of who called
- * whom, which must be what the tables say.
+ * step, at random ones elsewhere. The functions keep a list of their callers,
+ * which must be what the tables say.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -472,7 +472,7 @@ descend(int n)
 
 static weft_waitgroup deep_done;
 
-/* descend, this, goroutine_main and who it calls: some 6 frames. */
+/* descend, this, goroutine_main and what it calls: some 6 frames. */
 static void
 descends(void)
 {

@@ -75,7 +75,7 @@ change(unsigned i, unsigned how)
 		__atomic_add_fetch(&load.added, 1, __ATOMIC_RELAXED);
 }
 
-/* Keys that nobody changes are always there, with their value. */
+/* Keys that are never changed are always there, with their value. */
 static void
 look(unsigned i)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weft_once_value: computed once, by one of those who ask at the same time. */
+/* weft_once_value: computed once, by one of the callers at the same time. */
 #include <weft/extra.h>
 
 #include "t.h"

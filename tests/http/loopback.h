@@ -72,8 +72,8 @@ say(int fd, const char *text)
 	EQ(weft_write_full(fd, text, strlen(text), NULL), strlen(text));
 }
 
-/* Everything until the server closes, and not rudely (or, for who has asked
- * for it, rudely); to be freed. */
+/* Everything until the server closes, and without a reset (unless may_reset
+ * is set); to be freed. */
 static bool may_reset;
 
 static inline char *

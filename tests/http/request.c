@@ -262,7 +262,7 @@ BOTH_WAYS(asked_before, 2)
 	}
 	weft_close(fd);
 	weft_reader_free(&r);
-	/* Nobody reads it: whether it will be sent is not known. */
+	/* No handler reads it: whether it will be sent is not known. */
 	answers("PUT /hello HTTP/1.1\r\n" H "Content-Length: 4\r\n"
 	    "Expect: 100-continue\r\n\r\n" GET_HELLO,
 	    "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
@@ -376,7 +376,7 @@ BOTH_WAYS(large_chunks, 2)
 }
 
 /*
- * A large body that nobody wants: the answer arrives although the client is
+ * A large body that is not read: the answer arrives although the client is
  * still sending, and the connection ends.
  */
 BOTH_WAYS(large_unwanted, 2)
@@ -546,7 +546,7 @@ BOTH_WAYS(stops_when_answered, 2)
 	EQ(weft_reader_line(&r, &line), 2);
 	weft_go(stopper, weft_deadline(20 * WEFT_SECOND), done);
 	while ((other = weft_dial("tcp", address)) >= 0)
-		weft_close(other);		/* until nobody listens */
+		weft_close(other);		/* until it is refused */
 	EQ(weft_chan_try_recv(done, NULL), false);
 	say(fd, "body");
 	got = without_dates(hear_all(fd, NULL));
@@ -559,7 +559,7 @@ BOTH_WAYS(stops_when_answered, 2)
 	free(got);
 }
 
-/* Who does not come to an end is cut off. */
+/* A request that does not come to an end is cut off. */
 BOTH_WAYS(stops_at_last, 2)
 {
 	char *line;

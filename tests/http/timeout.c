@@ -121,7 +121,7 @@ BOTH_WAYS(slow_body, 2)
 	ends("POST /echo HTTP/1.1\r\n" H "Content-Length: 2\r\n\r\na",
 	    "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n"
 	    "Content-Length: 2\r\n\r\na");
-	/* Nobody wants it, but the next request is behind it. */
+	/* The handler does not read it, but the next request is behind it. */
 	ends("POST /hello HTTP/1.1\r\n" H "Content-Length: 2\r\n\r\na",
 	    HELLO);
 	stop();
@@ -213,7 +213,7 @@ GTEST(comes_back, 2)
 	stop();
 }
 
-/* ---- who does not listen ----------------------------------------------- */
+/* ---- a client that does not read --------------------------------------- */
 
 enum { LARGE = 64 << 20 };
 

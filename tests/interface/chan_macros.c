@@ -168,7 +168,7 @@ GTEST(places, 1)
 	weft_chan_release(m);
 }
 
-/* Of a void * nobody knows the size, and NULL drops. */
+/* The size behind a void * is not known, and NULL drops. */
 GTEST(untyped_places, 1)
 {
 	weft_chan *c = CHAN(int);

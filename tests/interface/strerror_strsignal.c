@@ -22,7 +22,7 @@ enum { ASKERS = 4, UNKNOWN = 100000 };
 static weft_waitgroup all;
 static long stop, wrong, rounds;
 
-/* In memory, where nobody looks for pointers into a thread. */
+/* In memory, which is not searched for pointers into a thread. */
 struct kept {
 	const char *error, *signal, *address;
 };

@@ -117,7 +117,7 @@ GTEST(many_accept_on_one_descriptor, 4)
 	EQ(weft_close(ear), 0);
 }
 
-/* No interest in who it is. */
+/* The address of the peer is not asked for. */
 GTEST(accept_without_an_address, 1)
 {
 	wire_addr at = wire_loopback(AF_INET);
@@ -140,7 +140,7 @@ GTEST(refused, 1)
 	wire_addr at = wire_loopback(AF_INET), gone = wire_unix(false);
 	int fd = wire_bound(SOCK_STREAM, &at);
 
-	/* bound, but nobody listens */
+	/* bound, but it does not listen */
 	for (int nb = 0; nb <= SOCK_NONBLOCK; nb += SOCK_NONBLOCK) {
 		int c = socket(AF_INET, SOCK_STREAM | nb, 0);
 
@@ -246,7 +246,7 @@ GTEST(hanging_connections_end, 1)
 	EQ(weft_close(ear), 0);
 }
 
-/* Made while somebody waits for it: the kernel asks again after a second. */
+/* Made while a goroutine waits: the kernel asks again after a second. */
 GTEST(hanging_connections_are_made, 1)
 {
 	wire_addr at = wire_loopback(AF_INET);
@@ -265,7 +265,7 @@ GTEST(hanging_connections_are_made, 1)
 	EQ(weft_close(ear), 0);
 }
 
-/* The queue of a UNIX socket is full: who connects waits until it is not. */
+/* The queue of a UNIX socket is full: connect waits until it is not. */
 GTEST(full_queues_of_unix_sockets, 1)
 {
 	wire_addr at = wire_unix(true);
@@ -360,7 +360,7 @@ accept_closed(int ear)
 	weft_waitgroup_done(&all);
 }
 
-/* Closing reaches who waits for a descriptor, too. */
+/* Closing wakes a goroutine that waits for a free descriptor, too. */
 GTEST(no_descriptor_left_and_closed, 1)
 {
 	struct rlimit few = { 64, 64 };

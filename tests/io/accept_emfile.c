@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process without a free descriptor accepts nobody: those who connect wait
- * in the kernel's queue, and none is lost. Whoever does not need a new
- * descriptor is not disturbed.
+ * A process without a free descriptor accepts nothing: clients that connect
+ * wait in the kernel's queue, and none is lost. Goroutines that do not need a
+ * new descriptor are not disturbed.
  */
 #define _GNU_SOURCE 1
 #include <pthread.h>
@@ -20,7 +20,7 @@ static pid_t clients_pid;
 
 /* ---- the clients, in a process of their own ---- */
 
-/* Each says who it is, and must be answered with that. */
+/* Each sends its number, and must be answered with that. */
 static int
 be_clients(int port)
 {
@@ -121,7 +121,7 @@ served_by_few(void)
 TEST(served_by_few_on_1) { with_clients(1, served_by_few); }
 TEST(served_by_few_on_4) { with_clients(4, served_by_few); }
 
-/* ---- nobody else notices ---- */
+/* ---- no other goroutine notices ---- */
 
 static long stop, turns;
 

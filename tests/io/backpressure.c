@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The other side does not read: who writes waits, goes on when there is room,
+ * The other side does not read: a writer waits, goes on when there is room,
  * and all bytes arrive, in their order. A writer that is stuck has a deadline.
  */
 #define _GNU_SOURCE 1
@@ -209,7 +209,7 @@ WAY(copy_file)
 
 /* ---- a writer that is stuck ---- */
 
-/* Who writes until it is told to stop, and how far it came. */
+/* A goroutine that writes until it is told to stop, and how far it came. */
 struct stuck {
 	int fd, from;
 	size_t done;
@@ -410,7 +410,7 @@ GTEST(stuck_splice_tcp_blocking, 2) { stuck_splice(narrow_tcp, false); }
 GTEST(stuck_splice_unix, 2) { stuck_splice(narrow_unix, true); }
 GTEST(stuck_splice_unix_blocking, 2) { stuck_splice(narrow_unix, false); }
 
-/* ---- several who read, or write, one that blocks ---- */
+/* ---- several readers, or writers, of one that blocks ---- */
 
 static void
 gets_or_times_out(int fd, long *got)
@@ -455,11 +455,11 @@ enum { WRITERS = 8, MESSAGE = 512 };
 static long messages;
 
 static void
-send_messages(int fd, int who)
+send_messages(int fd, int writer)
 {
 	unsigned char m[MESSAGE];
 
-	memset(m, who, sizeof m);
+	memset(m, writer, sizeof m);
 	for (long i = 0; i < messages; i++) {
 		memcpy(m + 1, &i, sizeof i);
 		EQ(weft_write(fd, m, sizeof m), MESSAGE);
@@ -521,7 +521,7 @@ GTEST(many_write_pipe_4, 4)
 	many_writers(fd[0], fd[1]);
 }
 
-/* ---- one who waits for room without writing ---- */
+/* ---- one goroutine waits for room without writing ---- */
 
 static void
 says_writable(int fd, long *seen)

@@ -26,7 +26,7 @@ each_kind(void (*fn)(int k))
 		fn(k);
 }
 
-/* ---- all who wait ---- */
+/* ---- all that wait ---- */
 
 static void
 recv_closed(int fd)
@@ -164,7 +164,7 @@ close_it(int fd)
 	weft_waitgroup_done(&all);
 }
 
-/* To numbers that nobody is given by chance, be it weft or libc. */
+/* To numbers that neither weft nor libc gives out by chance. */
 static void
 move_up(int end[2])
 {
@@ -177,7 +177,7 @@ move_up(int end[2])
 	}
 }
 
-/* Nobody opens anything meanwhile: so just one of them does it. */
+/* No thread opens anything meanwhile: so just one of them closes it. */
 static void
 close_once(void)
 {
@@ -219,7 +219,7 @@ GTEST(twice, 1)
 
 /* ---- what the other side sees ---- */
 
-/* The end of file, though somebody was waiting on what was closed. */
+/* The end of file, though a goroutine was waiting on what was closed. */
 GTEST(the_other_side_sees_the_end, 2)
 {
 	for (int k = STREAM; k < WIRES; k++) {
@@ -258,7 +258,7 @@ GTEST(duplicates_stay, 2)
 	}
 }
 
-/* Events of the one that stays are nobody's: weft is not woken for them. */
+/* No goroutine waits for the duplicate's events: weft is not woken by them. */
 GTEST(nothing_is_heard_of_the_closed_one, 2)
 {
 	weft_io_stats before, now;
@@ -334,7 +334,7 @@ next_of_that_number(int k)
 	wire_drop(end);
 }
 
-/* What was empty does not make a file so, for which nobody can wait. */
+/* A file is not taken for empty after a pair that was: no wait would end. */
 GTEST(a_file_is_next_of_that_number, 1)
 {
 	int end[2], fd;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Descriptors that are closed with close(2), and opened again, behind weft's
- * back: numbers work for who has them now, and who waits is not left alone.
+ * back: numbers work for their present users, and waiters are not abandoned.
  */
 #define _GNU_SOURCE 1
 #include <sys/eventfd.h>
@@ -14,7 +14,7 @@ static long results[2];		/* gave up with -EBADF, got something */
 
 /*
  * On what was closed by hand: -EBADF, or tries anew on whatever has that
- * number now. Which of them depends on who is faster.
+ * number now. Which of them depends on which thread is faster.
  */
 static void
 read_either(int fd)
@@ -28,7 +28,7 @@ read_either(int fd)
 }
 
 /*
- * Closed while one waits, and not opened again: he returns in some seconds.
+ * Closed while a reader waits, and not reopened: it returns in some seconds.
  * Of half of them a duplicate stays, so that nothing ends by itself.
  */
 GTEST(readers_are_not_left_alone, 2)
@@ -78,7 +78,7 @@ GTEST(a_poller_is_not_left_alone, 1)
 	close(end[1]);
 }
 
-/* He has waited for so long that he was looked after before. */
+/* The reader has waited for so long that the monitor looked at it before. */
 GTEST(a_reader_of_old_is_not_left_alone, 2)
 {
 	int end[2], other;
@@ -95,7 +95,7 @@ GTEST(a_reader_of_old_is_not_left_alone, 2)
 	close(end[1]);
 }
 
-/* ---- nobody waits, and the number is used again ---- */
+/* ---- no goroutine waits, and the number is used again ---- */
 
 /* It was used, so that weft knows it. */
 static void
@@ -110,7 +110,7 @@ use(int end[2])
 }
 
 /*
- * Every kind follows every kind at the same numbers. Who waits for one may
+ * Every kind follows every kind at the same numbers. A waiter for one may
  * have to wait for some seconds: so all at the same time.
  */
 enum { ROUNDS = 9, PAIRS = ROUNDS * WIRES };
@@ -234,11 +234,11 @@ GTEST(replaced_by_dup2, 1)
 	weft_waitgroup_wait(&all);
 }
 
-/* ---- somebody waits, and the number is used again ---- */
+/* ---- a goroutine waits, and the number is used again ---- */
 
 /*
  * The old reader gets -EBADF, or the byte that is on the new one; then a
- * second byte is for the new reader. Nobody waits for ever.
+ * second byte is for the new reader. No reader waits for ever.
  */
 static void
 reopened(int before, int after)
@@ -346,8 +346,8 @@ GTEST(two_numbers_of_one_socket_on_four, 4) { wire_each(twins); }
 
 /*
  * The number that weft knew is closed by hand, its twin keeps the socket
- * alive in the kernel, and events of it go on coming: they must not wake who
- * waits for what has the number now, nor end its wait.
+ * alive in the kernel, and events of it go on coming: they must not wake a
+ * goroutine that waits on the number's new owner, nor end its wait.
  */
 GTEST(events_of_the_old_one, 1)
 {
@@ -372,7 +372,7 @@ GTEST(events_of_the_old_one, 1)
 	close(end[1]);
 }
 
-/* ---- who begins when there is something to read ---- */
+/* ---- goroutines that begin when there is something to read ---- */
 
 static long begun;
 
@@ -388,7 +388,7 @@ times_begun(void)
 	return __atomic_load_n(&begun, __ATOMIC_ACQUIRE);
 }
 
-/* Makes it known to the poller: somebody has waited, and not come too late. */
+/* Makes it known to the poller: a goroutine waited, and not too late. */
 static void
 wait_for(int fd)
 {
@@ -464,7 +464,7 @@ GTEST(a_start_is_not_for_the_old_one, 2)
 }
 
 /* A call finds out that it is no socket any more: old events are known as such.
- * (A late one of its own may start somebody too early.) */
+ * (A late one of its own may start a goroutine too early.) */
 GTEST(events_of_the_old_kind, 2)
 {
 	int end[2], next[2], twin;

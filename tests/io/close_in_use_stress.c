@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A file that is closed while others use it: its number is not given away
- * before they have returned. Who is in a long call, a copy into a pipe that
+ * before they have returned. A long call, which copies into a pipe that
  * is full, would go on with the next file of that number.
  *
- * In each round one sends from a file when it is closed, so it is he who
- * gives the number back when he returns. Others begin all the time: they are
- * told that there is no such file, or find the next one. Who gets a part of
- * this and a part of that has held a number that was given away.
+ * In each round a goroutine sends from a file while that is closed, and so
+ * gives the number back when it returns. Others begin all the time: they are
+ * told that there is no such file, or find the next one. A call that gets part
+ * of this and part of that has used a number that was given away.
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -100,7 +100,7 @@ send_first(int fd, int to, weft_waitgroup *ended)
 	weft_waitgroup_done(ended);
 }
 
-/* Again and again, until somebody lets it in. */
+/* Again and again, until a call is let in. */
 static void
 copy_late(struct late *l)
 {

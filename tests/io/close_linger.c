@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A close that takes long: the kernel has given the number to somebody else
- * before it is done. Who got it from weft does not wait for that, and is not
- * harmed when it is done. (Here it is a socket that lingers; files that are
- * written out do the same.)
+ * A close that takes long: the kernel has given the number to another user
+ * before it is done. A goroutine that got it from weft does not wait for that,
+ * and is not harmed when it is done. (Here it is a socket that lingers; files
+ * that are written out do the same.)
  */
 #define _GNU_SOURCE 1
 #include "connection.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Connections that are read and written in all ways at once, in both
- * directions, while deadlines come and go and somebody closes, halves or
- * resets them at any moment. What was read is what was written, and everybody
- * comes to an end: a wake-up that is lost is seen as a test out of time.
+ * directions, while deadlines come and go and other goroutines close, halve or
+ * reset them at any moment. What was read is what was written, and all calls
+ * come to an end: a wake-up that is lost is seen as a test out of time.
  *
  * In rounds, since a number that is closed while others still use it must not
- * be somebody else's meanwhile. T_SECONDS runs it for longer; WEFT_SEED.
+ * be given to another user meanwhile. T_SECONDS runs it for longer; WEFT_SEED.
  */
 #define _GNU_SOURCE 1
 #include <poll.h>
@@ -24,7 +24,7 @@ enum { READ, READV, RECV, WAIT, POLL, FULL, BEGIN, WAYS };
 /* One direction of a connection; the two goroutines of it share this. */
 struct stream {
 	int in, out;		/* written, read */
-	uint64_t to, from;	/* bytes so far, of who writes and reads */
+	uint64_t to, from;	/* bytes so far, of the writer, the reader */
 	unsigned seed, write_seed;
 	int end;		/* how the reading ended */
 	/* in, out was closed, or soon is: then the runtime may have a file of
@@ -51,7 +51,7 @@ dice(unsigned *seed, unsigned n)
 	return (*seed >> 8) % n;
 }
 
-/* Is that an end that somebody may have caused? */
+/* Is that an end that a goroutine of the test may have caused? */
 static bool
 is_end(ssize_t r)
 {
@@ -196,7 +196,7 @@ writes(struct stream *s, int64_t limit)
 	weft_waitgroup_done(&busy);
 }
 
-/* ---- who meddles ---- */
+/* ---- goroutines that interfere ---- */
 
 static void
 set_some_deadline(int fd, unsigned *seed)
@@ -300,7 +300,7 @@ settle_conn(struct conn *c, int how)
 	for (int i = 0; i < 2; i++) {
 		struct stream *s = &c->way[i];
 
-		/* Of the last piece who wrote it was not told. */
+		/* The writer was not told of its last piece. */
 		OK(s->from <= s->to + (how & 1 << i ? PIECE : 0));
 		if (!(how & CUT)) {
 			OK((int64_t)s->to >= c->limit);

@@ -212,7 +212,7 @@ feed(int fd, size_t len)
 	weft_waitgroup_done(&all);
 }
 
-/* A socket, a pipe, a socket; nobody but the writer begins at once. */
+/* A socket, a pipe, a socket; only the writer begins at once. */
 static void
 splice_chain(int k, int pipes)
 {
@@ -522,8 +522,8 @@ GTEST(copy_is_ended, 2)
 			copy_ends(from, to);
 }
 
-/* Who no longer listens: without a signal if it is a socket. */
-GTEST(copy_to_nobody, 1)
+/* The reader is gone: -EPIPE, without a signal if it is a socket. */
+GTEST(copy_without_a_reader, 1)
 {
 	int end[2], in[2], file = file_of(1000);
 

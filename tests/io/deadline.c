@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deadlines, as Go's connections have them: never early, for who waits already
- * as for who comes later, moved while somebody waits, each direction by itself.
+ * Deadlines, as Go's connections have them: never early, for calls that wait
+ * already and later ones, moved during a wait, each direction by itself.
  */
 #define _GNU_SOURCE 1
 #include "fd_expect.h"
@@ -163,8 +163,8 @@ write_in_time(int fd)
 }
 
 /*
- * Who waits for room, which never comes: it is filled without a deadline, that
- * may be over first. The kernel may find more room when it has tidied up.
+ * A write waits for room, which never comes: the pair is filled without a
+ * deadline, that may be over first. The kernel may find room as it tidies up.
  */
 static void
 no_room(int k, int rd, int wr)
@@ -203,7 +203,7 @@ GTEST(accepting, 1)
 	}
 	fd = socket(AF_INET, SOCK_STREAM, 0);
 	EQ(weft_connect(fd, &at.a.any, at.len), 0);
-	/* somebody is there, but it is too late */
+	/* a client is there, but it is too late */
 	EQ(weft_accept(ear, NULL, NULL), -ETIMEDOUT);
 	EQ(weft_set_deadline(ear, WEFT_NEVER), 0);
 	OK(weft_accept(ear, NULL, NULL) >= 0);
@@ -242,7 +242,7 @@ GTEST(each_direction_by_itself, 1)
 	}
 }
 
-/* ---- moved while somebody waits ---- */
+/* ---- moved while a goroutine waits ---- */
 
 static void
 expect_timeout(int fd, int64_t not_before)
@@ -335,7 +335,7 @@ GTEST(extended_in_a_loop, 2)
 	wire_drop(end);
 }
 
-/* Removed while somebody waits: he goes on waiting. */
+/* Removed while a goroutine waits: it goes on waiting. */
 GTEST(removed_must_not_return, 2)
 {
 	for (int k = 0; k < WIRES; k++) {

@@ -165,7 +165,7 @@ against_closing(void)
 		int end[2], low;
 
 		wire(i % 2 ? STREAM : PIPE, end);
-		/* A number that nobody else is given when it is closed: one
+		/* A number that is not given out again when it is closed: one
 		 * may begin to read after that. */
 		low = end[0];
 		end[0] = fcntl(low, F_DUPFD_CLOEXEC, 600);

@@ -102,7 +102,7 @@ GTEST(timers_of_the_kernel, 1)
 	ticks(TFD_NONBLOCK);
 }
 
-/* Nobody but a timer of the kernel is left: that is no deadlock. */
+/* Only a timer of the kernel is left to wake main: that is no deadlock. */
 GTEST(waiting_is_no_deadlock, 1)
 {
 	struct itimerspec in = { .it_value = { 0, 500 * WEFT_MS } };

@@ -98,7 +98,7 @@ yields(void)
 	weft_waitgroup_done(&load);
 }
 
-/* A ball for each two; nobody of them is ever without work for long. */
+/* A ball for each two; none of them is ever without work for long. */
 static void
 plays(weft_chan *in, weft_chan *out, bool serves)
 {
@@ -106,7 +106,7 @@ plays(weft_chan *in, weft_chan *out, bool serves)
 		weft_chan_send(out, NULL);
 	while (weft_chan_recv(in, NULL) && !get(&stop))
 		weft_chan_send(out, NULL);
-	/* Who has the ball, or who was told. */
+	/* The one that has the ball, or the one that was told. */
 	weft_chan_close(out);
 	weft_waitgroup_done(&load);
 }

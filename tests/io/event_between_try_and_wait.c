@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What happens between a try and the wait: somebody asks the kernel and there
- * is nothing, and before he has said so there is. The filter of inject.h keeps
- * him in the kernel meanwhile, and then has it say what was true before.
+ * What happens between a try and the wait: a reader asks the kernel and there
+ * is nothing, and before it has said so there is. The filter of inject.h keeps
+ * it in the kernel meanwhile, and then has it say what was true before.
  */
 #define _GNU_SOURCE 1
 #include "run_env.h"
@@ -30,8 +30,8 @@ send_and_await(void)
 }
 
 /*
- * A pair whose end is known to the poller, not drained, and empty. Nobody asks
- * for it from then on but who is to be held.
+ * A pair whose end is known to the poller, not drained, and empty. From then
+ * on only the goroutine that is to be held asks for it.
  */
 static void
 prepare(void)
@@ -67,7 +67,7 @@ read_one(void)
 	bump(&done);
 }
 
-/* Somebody reads, and is in the kernel. */
+/* A reader is in the kernel. */
 static void
 hold_reader(void)
 {
@@ -87,8 +87,8 @@ release_reader(void)
 }
 
 /*
- * Who wants to begin when it is readable must not ask in vain first, or
- * nobody would try: so the reader is in the kernel already.
+ * A goroutine that begins when it is readable must not ask in vain first, or
+ * none would try: so the reader is in the kernel already.
  */
 static void
 data_while_reading(void)
@@ -182,7 +182,7 @@ TEST(something_comes_while_polling)
 
 /*
  * The number is closed by hand and comes back from one of weft's calls: it is
- * another one, which nobody has made known to the poller yet.
+ * another one, which has not been made known to the poller yet.
  */
 static void
 replaced_while_polling(void)
@@ -194,7 +194,7 @@ replaced_while_polling(void)
 	hold_poller();
 	NEED(close(end[0]));
 	if (weft_accept(listener, NULL, NULL) != end[0])
-		t_skip("somebody else was given the number");
+		t_skip("the number was given to another user");
 	inject_release(SYS_ppoll);
 	await_injected(SYS_ppoll);
 	/* it sleeps, mostly: what comes now is an event */
@@ -216,7 +216,7 @@ TEST(another_one_comes_while_polling)
 
 /*
  * The first wait of a process makes the poller, if it could not be made when
- * the descriptor was first used: there somebody can be held who has looked at
+ * the descriptor was first used: there a reader can be held that has looked at
  * the deadline and does not wait yet.
  */
 static void

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A number that was a file's, which was closed with close(2), and is a
- * socket's: nobody waits for files, so it is noticed at the next call.
+ * socket's: calls do not wait for files, so it is noticed at the next call.
  */
 #define _GNU_SOURCE 1
 #include <poll.h>

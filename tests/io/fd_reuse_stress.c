@@ -2,7 +2,7 @@
 /*
  * Numbers are closed and given away again all the time, by many at once, while
  * old calls on them are still waking up: what is read on a connection was
- * written to it, and nobody is woken, or begun, by what happened to another.
+ * written to it, and no goroutine is woken, or begun, by another's event.
  *
  * A call is surely within weft when it has taken the first part of what it
  * asked for; then the number may be closed under it.
@@ -139,8 +139,8 @@ begin_one(int end[2], int patience)
 }
 
 /*
- * Leaves an event behind that somebody may just have fetched: for a number
- * that is somebody else's the next moment, most likely the caller's.
+ * Leaves an event behind that a thread may just have fetched: for a number
+ * that has another user the next moment, most likely the caller.
  */
 static void
 make_noise(void)
@@ -158,7 +158,7 @@ make_noise(void)
 
 /*
  * One life of a pair. If its call was ended by closing it is returned, to be
- * judged later: by then somebody else has the number.
+ * judged later: by then another pair has the number.
  */
 static struct call *
 live(unsigned *seed, int *parts)

@@ -272,7 +272,7 @@ reads_fifo(void)
 	weft_waitgroup_done(&all);
 }
 
-/* On one P: who opens a FIFO blocks its thread until another one does. */
+/* On one P: the open of a FIFO blocks its thread until the other side's. */
 GTEST(others_go_on, 1)
 {
 	begin();

@@ -215,7 +215,7 @@ GTEST(files_of_the_kernel, 1)
 	EQ(weft_close(fd), 0);
 }
 
-/* ---- opening a FIFO waits for who opens the other side ---- */
+/* ---- opening a FIFO waits until the other side is opened ---- */
 
 static void
 open_to_write(const char *path)

@@ -140,7 +140,7 @@ deadlines(int k, int rd, int wr)
 GTEST(at_the_deadline_on_one, 1) { wire_each(deadlines); }
 GTEST(at_the_deadline_on_four, 4) { wire_each(deadlines); }
 
-/* One that was removed, or put off, is none: nobody begins then. */
+/* One that was removed, or put off, is none: no goroutine begins then. */
 static void
 not_at_the_old_one(int64_t next)
 {

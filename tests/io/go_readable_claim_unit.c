@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A number is claimed for a goroutine that will begin when it is readable, and
- * closed before there is one. It must not be somebody else's yet, who would
+ * closed before there is one. It must not have another user yet, which would
  * find it claimed.
  */
 #define _GNU_SOURCE 1
@@ -10,7 +10,7 @@
 #include "sched.h"
 #include "spawn.h"
 
-enum { HIGH = 600 };		/* a number that nobody else is given */
+enum { HIGH = 600 };		/* a number that is not given out otherwise */
 
 static weft_waitgroup all;
 
@@ -33,7 +33,7 @@ is_open(int fd)
 	return fcntl(fd, F_GETFD) >= 0;
 }
 
-/* It is the next one's, who can claim it. */
+/* It has a new user, which can claim it. */
 static void
 claim_anew(void)
 {
@@ -88,7 +88,7 @@ GTEST(is_kept_until_there_is_a_goroutine, 2)
 	NEED(close(fd[1]));
 }
 
-/* Who begins closes it, and at once it is closed: nobody else is counted. */
+/* The goroutine closes it, and it is closed at once: it has no other user. */
 static void
 closes(int fd)
 {
@@ -97,7 +97,7 @@ closes(int fd)
 	weft_waitgroup_done(&all);
 }
 
-GTEST(is_not_kept_from_who_begins, 2)
+GTEST(is_closed_by_its_goroutine, 2)
 {
 	for (long i = 0; i < t_scale(2000); i++) {
 		int fd[2];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The runtime's own descriptors: they are in nobody's way, calls of the program
- * on them are refused, and who closes them all the same is told so. Nobody is
- * left waiting.
+ * The runtime's own descriptors: they are out of the program's way, its calls
+ * on them are refused, and if it closes them all the same it is told so. No
+ * goroutine is left waiting.
  */
 #define _GNU_SOURCE 1
 #include <poll.h>
@@ -92,7 +92,7 @@ use_poller(void)
 	EQ(weft_close(fd[1]), 0);
 }
 
-/* ---- in nobody's way ---- */
+/* ---- out of the program's way ---- */
 
 GTEST(the_lowest_number_stays_free, 2)
 {
@@ -285,12 +285,12 @@ DIES(break_is_closed, 1, "are weft's own, and the program has closed")
 	look_before();
 	use_poller();
 	plain_close(own(1));
-	/* Somebody has to be woken, or the monitor finds out. */
+	/* A thread has to be woken, or the monitor finds out. */
 	for (;;)
 		use_poller();
 }
 
-/* Nobody calls anything: who waits is not left waiting. */
+/* No goroutine makes a call: those that wait are not left waiting. */
 static void
 closed_and_waiting(int i)
 {
@@ -305,12 +305,12 @@ closed_and_waiting(int i)
 	expect_read(fd[0], 1, &all);
 }
 
-DIES(poller_is_closed_by_who_waits, 2, "weft's own")
+DIES(poller_is_closed_by_a_waiter, 2, "weft's own")
 {
 	closed_and_waiting(0);
 }
 
-DIES(break_is_closed_by_who_waits, 2, "weft's own") { closed_and_waiting(1); }
+DIES(break_is_closed_by_a_waiter, 2, "weft's own") { closed_and_waiting(1); }
 
 /* The number is another file's, which says nothing when it is written to. */
 static void
@@ -451,7 +451,7 @@ chatter(void)
 		weft_read(fd[0], &c, 1);
 }
 
-/* Who closes all and then becomes another program does not die of it. */
+/* A program that closes all and then calls exec does not die of it. */
 GTEST(all_is_closed_for_exec, 2)
 {
 	look_before();

@@ -71,8 +71,8 @@ GTEST(the_rest_times_out_on_one, 1) { wire_each(time_the_rest_out); }
 GTEST(the_rest_times_out_on_four, 4) { wire_each(time_the_rest_out); }
 
 /*
- * Once more for a kind that the kernel can only be asked about: of those who
- * heard that it is ready the second must not go and sleep there.
+ * Once more for a kind that the kernel can only be asked about: of the waiters
+ * told that it is ready the second must not go and sleep there.
  */
 GTEST(the_rest_of_a_fifo_again_and_again, 4)
 {
@@ -215,7 +215,7 @@ full_for_many(int k, int rd, int wr)
 GTEST(writers_time_out_on_one, 1) { wire_each(full_for_many); }
 GTEST(writers_time_out_on_four, 4) { wire_each(full_for_many); }
 
-/* One event, many who wait for it: as a semaphore it serves one at a time. */
+/* One event, many waiters: as a semaphore it serves one at a time. */
 static void
 take_event(int fd)
 {

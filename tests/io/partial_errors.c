@@ -123,7 +123,7 @@ sendmsg_1(int fd)
 	return weft_sendmsg(fd, &m, 0);
 }
 
-/* Who reads is not told that it was the end, as if nothing was missing. */
+/* A reader is not told that it was the end, as if nothing was missing. */
 static void
 read_after(ssize_t (*call)(int fd, size_t *done))
 {
@@ -155,7 +155,7 @@ GTEST(any_call_after, 2)
 	}
 }
 
-/* Who was told it is not told it again. */
+/* A writer that was told is not told again. */
 GTEST(nothing_after_write_full, 2)
 {
 	struct writing w = cut_off(write_full_it);
@@ -167,7 +167,7 @@ GTEST(nothing_after_write_full, 2)
 	EQ(weft_close(w.fd), 0);
 }
 
-/* Nor who is given the number next. */
+/* Nor is the next user of the number. */
 GTEST(nothing_after_close, 2)
 {
 	struct writing w = cut_off(write_it);
@@ -218,7 +218,7 @@ three_bytes(void)
 	return fd[0];
 }
 
-/* Who copies again, since he has not been told of the end, is told. */
+/* A caller that was not told of the end and copies again is told. */
 GTEST(copy_from_the_dead, 2)
 {
 	int from = three_bytes(), to[2];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Peers that reset, close half, stall, send crumbs, or are gone before they
- * were accepted. Who waits is told, and what was sent arrives.
+ * were accepted. Calls that wait are told, and what was sent arrives.
  */
 #define _GNU_SOURCE 1
 #include <pthread.h>
@@ -108,7 +108,7 @@ GTEST(reset_before_reading, 2)
 	EQ(weft_close(fd[0]), 0);
 }
 
-/* Who closes with something unread resets, too. */
+/* A peer that closes with something unread resets, too. */
 GTEST(peer_did_not_read, 2)
 {
 	struct outcome o;
@@ -139,7 +139,7 @@ no_signal_on(int fd)
 	EQ(weft_close(fd), 0);
 }
 
-GTEST(write_to_nobody, 2)
+GTEST(write_after_peer_closed, 2)
 {
 	int fd[2];
 
@@ -224,7 +224,7 @@ closed_half_while_writing(void (*make)(int *))
 }
 
 GTEST(tcp_closed_half_while_writing, 2) { closed_half_while_writing(tcp_pair); }
-/* (The kernel does not tell who polls of this one.) */
+/* (The kernel does not tell a poller of this one.) */
 GTEST(unix_closed_half_while_writing, 2)
 {
 	closed_half_while_writing(unix_pair);
@@ -388,7 +388,7 @@ vanish_before_accept(void)
 }
 ON_ALL(vanish_before_accept)
 
-/* One waits in accept, and who comes is gone when it looks. */
+/* A goroutine waits in accept, and the client is gone when it looks. */
 static void
 accepts(int l, int n)
 {
@@ -423,7 +423,7 @@ try_connect(int fd, int port)
 	return weft_connect(fd, (struct sockaddr *)&a, sizeof a);
 }
 
-GTEST(nobody_listens, 2)
+GTEST(listener_closed, 2)
 {
 	int l = plain_listen(1, 1), port = port_of(l), fd = plain_socket();
 
@@ -432,7 +432,7 @@ GTEST(nobody_listens, 2)
 	EQ(weft_close(fd), 0);
 }
 
-/* Its queue is full: the kernel drops who comes, and connect waits. */
+/* Its queue is full: the kernel drops new clients, and connect waits. */
 GTEST(listener_stalls, 2)
 {
 	int l = plain_listen(1, 0), port = port_of(l), fd[4], r = 0, n = 0;
@@ -478,7 +478,7 @@ GTEST(closed_while_connecting, 2)
 	NEED(close(l));
 }
 
-/* ---- datagrams to nobody ---- */
+/* ---- datagrams to a port without a socket ---- */
 
 static int
 udp_socket(int port)
@@ -505,7 +505,7 @@ port_unreachable(void)
 	EQ(weft_write(fd, "anybody?", 8), 8);
 	weft_waitgroup_wait(&all);
 	EQ(o.got, -ECONNREFUSED);
-	/* The error is over, and when somebody is there it goes on. */
+	/* The error is over, and when the port has a socket it goes on. */
 	there = udp_socket(port);
 	go(reads, &o, fd);
 	await_waiting(1);

@@ -9,7 +9,7 @@
 
 static weft_waitgroup all;
 
-/* ---- what needs nobody else ---- */
+/* ---- what one thread can do alone ---- */
 
 static void
 alone(int k, int rd, int wr)

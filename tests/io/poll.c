@@ -117,7 +117,7 @@ close_when_awaited(int fd)
 	weft_waitgroup_done(&all);
 }
 
-/* That the other end has gone is told to who wants nothing else. */
+/* A poll for no event at all is told that the other end has gone. */
 GTEST(hangs_up_later, 1)
 {
 	static const int kinds[] = { PIPE, PIPE_NB, STREAM, SEQPACKET };
@@ -299,7 +299,7 @@ closed_while_waiting(void)
 ON_ALL(closed_while_waiting)
 
 /*
- * Closed while somebody is about to wait for it, after he has looked: which
+ * Closed while a goroutine is about to wait for it, after it has looked: which
  * takes a while if it is the last of many. The others are one and the same.
  */
 enum { BEFORE_IT = 900, MOMENTS = 200 };
@@ -441,7 +441,7 @@ GTEST(all_see_the_event, 2)
 	wire_drop(b);
 }
 
-/* Beside a reader of the same: he gets the byte, or finds none and waits. */
+/* Beside a reader of the same: it gets the byte, or finds none and waits. */
 static void
 read_and_end(int fd)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reading and writing on every kind of descriptor that can be waited for. The
- * other side is another goroutine, mostly of the same one processor: so who
- * waits here does not stop it.
+ * other side is another goroutine, mostly of the same one processor: so a
+ * call that waits here does not stop it.
  */
 #define _GNU_SOURCE 1
 #include "fd_pairs.h"
@@ -364,7 +364,7 @@ GTEST(all_of_it, 1)
 			full_both_ways(end, (size_t)much() / 3);
 }
 
-/* Who waits has begun: what there was it has. */
+/* A call that waits has begun, and has taken what there was. */
 /* Some, and then an error: the bytes that came are not lost. */
 static void
 cut_short(int k, int rd, int wr)
@@ -522,7 +522,7 @@ zero_bytes(int k, int rd, int wr)
 
 GTEST(zero_length, 1) { wire_each(zero_bytes); }
 
-/* ---- nobody reads any more ---- */
+/* ---- the reader has gone ---- */
 
 typedef ssize_t writer_fn(int fd, const char *buf, size_t len);
 

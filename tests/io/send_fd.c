@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Descriptors that go over a UNIX socket, and who is at its other end. */
+/* Descriptors that go over a UNIX socket, and the peer's credentials. */
 #define _GNU_SOURCE 1
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -127,7 +127,7 @@ GTEST(nothing_with_it, 1)
 	EQ(count_fds(), before);
 }
 
-/* Those that nobody asked for do not stay open. */
+/* Those that were not asked for do not stay open. */
 GTEST(more_than_one, 1)
 {
 	int before = open_fds_before(), s[2], p[2], got, many[59];
@@ -182,7 +182,7 @@ GTEST(no_number_left, 1)
 	OK(same_file(last, s[0]));
 }
 
-/* ---- who is there ---- */
+/* ---- the peer's credentials ---- */
 
 GTEST(peer_of_a_pair, 1)
 {

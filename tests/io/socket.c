@@ -117,7 +117,7 @@ send_in_pieces(int fd, int pieces, bool awaited)
 	weft_waitgroup_done(&all);
 }
 
-/* Somebody must be waiting for it, or it has not begun yet. */
+/* A call must be waiting for it, or it has not begun yet. */
 /* All of it, though it comes in pieces, and waits in between. */
 static void
 wait_for_all(int k, int rd, int wr)
@@ -199,7 +199,7 @@ begin(void)
 
 /*
  * Known to the poller, and all that is sent is there, and weft has heard of
- * it, or of most: those who read then get no other event. (If one is late
+ * it, or of most: later readers get no other event. (If one is late
  * nevertheless the test proves less.)
  */
 static void
@@ -369,8 +369,8 @@ GTEST(messages_with_addresses, 1)
 	EQ(weft_close(fb), 0);
 }
 
-/* Nobody is there: the kernel says so with the next call. */
-GTEST(datagrams_to_nobody, 1)
+/* There is no socket: the kernel says so with the next call. */
+GTEST(datagrams_to_a_closed_port, 1)
 {
 	wire_addr a = wire_loopback(AF_INET), b = a;
 	int fa = wire_bound(SOCK_DGRAM, &a), fb = wire_bound(SOCK_DGRAM, &b);
@@ -425,7 +425,7 @@ write_broken(int fd)
 	weft_waitgroup_done(&all);
 }
 
-/* Who waits for room learns that there will be none. */
+/* A writer that waits for room learns that there will be none. */
 static void
 shut_while_full(int k, int rd, int wr)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What travels beside the bytes of a UNIX socket: descriptors, and who sent. */
+/* What travels beside the bytes of a UNIX socket: descriptors, credentials. */
 #define _GNU_SOURCE 1
 #include "fd_pairs.h"
 
@@ -121,7 +121,7 @@ GTEST(descriptors_not_asked_for, 1)
 	close(fd);
 }
 
-/* ---- who sent it ---- */
+/* ---- the sender's credentials ---- */
 
 static void
 send_identity(int to)
@@ -148,7 +148,7 @@ static void
 expect_identity(int fd)
 {
 	union { char room[ROOM]; struct cmsghdr align; } u;
-	struct ucred who = {0};
+	struct ucred cred = {0};
 	char c = 0;
 	struct iovec v = { &c, 1 };
 	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1,
@@ -159,17 +159,17 @@ expect_identity(int fd)
 	h = CMSG_FIRSTHDR(&m);
 	OK(h && h->cmsg_type == SCM_CREDENTIALS);
 	if (h)
-		memcpy(&who, CMSG_DATA(h), sizeof who);
-	EQ(who.pid, getpid());
-	EQ(who.uid, getuid());
-	EQ(who.gid, getgid());
+		memcpy(&cred, CMSG_DATA(h), sizeof cred);
+	EQ(cred.pid, getpid());
+	EQ(cred.uid, getuid());
+	EQ(cred.gid, getgid());
 	/* no room for it: it is cut off, and said so */
 	m = (struct msghdr){ .msg_iov = &v, .msg_iovlen = 1 };
 	EQ(weft_recvmsg(fd, &m, 0), 1);
 	OK(m.msg_flags & MSG_CTRUNC);
 }
 
-GTEST(who_sent_it, 1)
+GTEST(sender_credentials, 1)
 {
 	for (int i = 0; i < KINDS; i++) {
 		int end[2], on = 1;

@@ -121,7 +121,7 @@ TEST(accept_is_refused_for_good)
 /*
  * It pauses between tries, in the end for 50 ms. What ends the call comes just
  * after a try: it must not wait for the next. The best of some rounds counts,
- * since who is woken may have to wait for a processor.
+ * since a woken goroutine may have to wait for a processor.
  */
 enum { ROUNDS = 4, TRIES = 10 };
 

@@ -8,7 +8,7 @@
  *	inject(SYS_accept4, ENFILE, 3);			the next three
  *	await_injected(SYS_accept4);			they have failed
  *
- * Or it keeps a call waiting, so that something can be done while somebody is
+ * Or it keeps a call waiting, so that something can be done while a thread is
  * in the middle of it:
  *
  *	inject_hold(SYS_accept4);			the next one waits

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who reads what another one has written comes after him. What is handed over
+ * A read comes after the write whose data it returns. What is handed over
  * so is plain memory: ThreadSanitizer must have nothing to say. On other builds
  * these are tests of the calls, between threads and between goroutines.
  *
@@ -181,7 +181,7 @@ by_sendfile(int fd)
 	EQ(syscall(SYS_close, file), 0);
 }
 
-/* Who moves it does not read it. */
+/* The call that moves it does not read it. */
 static bool
 by_splice(int fd)
 {
@@ -245,7 +245,7 @@ reply(struct game *g)
 
 PLAIN_THREAD(reply_on_thread, reply(arg))
 
-/* The first call on a descriptor does more: nobody shall meet there. */
+/* The first call on a descriptor does more: threads shall not meet there. */
 static void
 make_known(int fd)
 {
@@ -390,7 +390,7 @@ at_refusal(int fd)
 	return n == -EPIPE || n == -ECONNRESET;
 }
 
-TEST(nobody_reads_stream) { try_once(STREAM, by_close, at_refusal); }
+TEST(reader_closed_stream) { try_once(STREAM, by_close, at_refusal); }
 
 /* ---- a connection ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * No memory for a stack: the goroutine exists already, there is nobody to
+ * No memory for a stack: the goroutine exists already, there is no caller to
  * tell, so the process dies.
  */
 #include <stdint.h>

@@ -315,7 +315,7 @@ TEST(a_cache_keeps_its_hottest_few)
 
 /* ---- refusals ---- */
 
-/* Memory that somebody locked stays, and the stack is as good as ever. */
+/* Memory that the program locked stays, and the stack is as good as ever. */
 TEST(locked_memory_stays)
 {
 	struct stack *old[3];
@@ -453,8 +453,8 @@ enum { OWN_BYTES = 256 * 1024 };
 static char *own_stack;
 
 /*
- * Nobody digs on without a processor. Mappings are made from the top down: the
- * stack is above those of goroutines.
+ * No goroutine digs on without a processor. Mappings are made from the top
+ * down: the stack is above those of goroutines.
  */
 __attribute__((constructor)) static void
 setup(void)

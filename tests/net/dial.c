@@ -19,7 +19,7 @@ host_at(const char *host, int listener)
 	return with_port(host, weft_local_port(listener));
 }
 
-/* Dials and accepts; both ends agree on who they are, and are joined. */
+/* Dials and accepts; both ends agree on their addresses, and are joined. */
 static void
 pair_up(int listener, const char *network, const char *address)
 {
@@ -134,7 +134,7 @@ GTEST(datagrams, 2)
 	EQ(weft_sendto(to, "pong!", 5, 0, weft_address_get(&a), a.len), 5);
 	EQ(weft_read(fd, buf, sizeof buf), 5);
 	OK(is(weft_peer_address(to, text, sizeof text), ""));
-	/* Nobody is there: told by the second that tries. */
+	/* There is no socket: told by the second that tries. */
 	snprintf(text, sizeof text, "%s", at(to));
 	EQ(weft_close(to), 0);
 	gone = weft_dial("udp4", text);
@@ -217,7 +217,7 @@ need_same(int fd, int old)
 {
 	OK(fd >= 0);
 	if (fd != old)
-		t_skip("somebody else was given the number");
+		t_skip("the number was given to another user");
 }
 
 GTEST(old_numbers, 1)
@@ -471,7 +471,7 @@ by_context(void)
 
 ON_ALL(by_context)
 
-/* On a thread the time is kept even if nobody runs who would see to it. */
+/* On a thread the time is kept even without a runtime that would see to it. */
 TEST(by_a_contexts_time_without_a_runtime)
 {
 	int fd = weft_listen_with("tcp4", "127.0.0.1:0", .backlog = 1);

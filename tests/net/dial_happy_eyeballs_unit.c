@@ -229,7 +229,7 @@ GTEST(descriptors, 2)
 /*
  * Many dials beside each other, some of which end just when the other address
  * begins, while others open and close descriptors: a number that is closed too
- * early would be somebody else's by then.
+ * early would have another user by then.
  */
 static long ended;
 
@@ -258,7 +258,7 @@ accept_all(void)
 	EQ(fd, -EBADF);
 }
 
-/* Has a socket, not connected; nobody else may connect it. */
+/* Has a socket, not connected; no dial may connect it. */
 static void
 bystander(weft_waitgroup *wg)
 {
@@ -340,7 +340,7 @@ GTEST(cancelled_while_pending, 2)
 	EQ(count_fds(), before);
 }
 
-/* Without a runtime nobody can cancel meanwhile, but may have before. */
+/* Without a runtime none can cancel meanwhile, but one may have before. */
 TEST(cancelled_before)
 {
 	weft_context *ctx = weft_context_make(NULL);

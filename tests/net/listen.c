@@ -7,7 +7,7 @@
 
 #include "listener.h"
 
-/* Dials it by that host; what the listener says of who came. */
+/* Dials it by that host; what the listener says of the client's address. */
 static const char *
 came_from(int listener, const char *host)
 {
@@ -95,11 +95,11 @@ GTEST(version_6_beside_version_4, 1)
 	all = with_port("", weft_local_port(v6));
 	v4 = weft_listen("tcp4", all);
 	if (v4 == -EADDRINUSE)
-		t_skip("somebody has that port");
+		t_skip("another program has that port");
 	OK(v4 >= 0);
 	EQ(weft_listen("tcp", all), -EADDRINUSE);
 	weft_close(v4);
-	/* Who wants both shall not be given half. */
+	/* A caller that wants both shall not be given half. */
 	fd = weft_listen("tcp", all);
 	EQ(fd, -EADDRINUSE);
 	weft_close(v6);

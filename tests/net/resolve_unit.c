@@ -323,7 +323,7 @@ given_up_in_time(void)
 	EQ(weft_dial_opt("tcp", "name:1", &opt, sizeof opt), -ETIMEDOUT);
 	OK(weft_now() >= until);
 	wait_inside(1);
-	/* Too late from the start: nobody is asked. */
+	/* Too late from the start: no server is asked. */
 	EQ(resolve_opt("name:1", &opt), -ETIMEDOUT);
 	EQ(weft_dial_opt("tcp", "10.0.0.1:1", &opt, sizeof opt), -ETIMEDOUT);
 	EQ(counter_get(&asked), 1);
@@ -411,7 +411,7 @@ GTEST(so_many_at_a_time, 2)
 	wait_gone();
 }
 
-/* Those that nobody waits for any more have the slots; then others do. */
+/* Lookups that no caller waits for any more have the slots; then others do. */
 GTEST(left_alone_by_all, 2)
 {
 	weft_dial_options opt;

@@ -124,7 +124,7 @@ GTEST(datagrams, 1)
 	    sizeof text), in_dir("b")));
 	EQ(weft_sendto(to, "d", 1, 0, weft_address_get(&a), a.len), 1);
 	EQ(weft_read(fd, buf, sizeof buf), 1);
-	/* Who has no name cannot be answered. */
+	/* A socket without a name cannot be answered. */
 	EQ(weft_write(none, "x", 1), 1);
 	a.len = WEFT_ADDRESS_BYTES;
 	EQ(weft_recvfrom(to, buf, sizeof buf, 0, weft_address_get(&a),
@@ -139,7 +139,7 @@ GTEST(datagrams, 1)
 	clean_up();
 }
 
-GTEST(nobody_there, 1)
+GTEST(no_listener, 1)
 {
 	int before = open_fds_before(), fd;
 

@@ -38,8 +38,8 @@ await(int64_t n)
 	EQ(io_now().waiting, n);
 }
 
-/* Everybody who waits is counted, and nobody afterwards. */
-GTEST(who_waits, 1)
+/* All that wait are counted, and none afterwards. */
+GTEST(all_that_wait, 1)
 {
 	int end[2], other[2];
 

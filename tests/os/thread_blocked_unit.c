@@ -23,7 +23,7 @@ enum { MANY = 40 };
 static a32 stop;
 static a32 tid_of[MANY];
 
-/* Sleeps until it is told to end; says who it is. */
+/* Sleeps until it is told to end; says its thread id. */
 static void *
 sleeper(void *arg)
 {

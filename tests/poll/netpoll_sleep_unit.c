@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleeping in the poller, woken by a note; without a runtime, so that who
- * sleeps there, who looks there and who wakes are threads of the test.
+ * Sleeping in the poller, woken by a note; without a runtime, so that those
+ * that sleep there, poll there and wake are threads of the test.
  */
 #include <pthread.h>
 
@@ -25,8 +25,8 @@ sleep_again_and_again(void *bed)
 	struct bed *b = bed;
 
 	while (!a_load_sc(&over)) {
-		struct glist nobody = {0};
-		enum note_end end = netpoll_sleep(&b->note, FOREVER, &nobody);
+		struct glist none = {0};
+		enum note_end end = netpoll_sleep(&b->note, FOREVER, &none);
 
 		if (end == NOTE_WOKEN) {
 			note_clear(&b->note);
@@ -96,8 +96,8 @@ TEST(one_alone)
 	wake_again_and_again(&beds[0], t_scale(10000));
 }
 
-/* Who looks, and does not sleep, must not keep what wakes who does. */
-TEST(beside_one_who_looks)
+/* A thread that polls must not consume the wake-up of one that sleeps. */
+TEST(beside_one_that_polls)
 {
 	pthread_t looks;
 
@@ -108,7 +108,7 @@ TEST(beside_one_who_looks)
 	pthread_join(looks, NULL);
 }
 
-/* ---- who is next ---- */
+/* ---- which sleeps there next ---- */
 
 static bool
 is_in(struct bed *b)
@@ -141,9 +141,9 @@ static void *
 sleep_until_woken(void *bed)
 {
 	struct bed *b = bed;
-	struct glist nobody = {0};
+	struct glist none = {0};
 
-	while (netpoll_sleep(&b->note, FOREVER, &nobody) != NOTE_WOKEN)
+	while (netpoll_sleep(&b->note, FOREVER, &none) != NOTE_WOKEN)
 		;
 	note_clear(&b->note);
 	return NULL;
@@ -182,8 +182,8 @@ come_and_go(int others, long n)
 TEST(another_comes_and_goes) { come_and_go(1, t_scale(2000)); }
 TEST(two_come_and_go) { come_and_go(2, t_scale(2000)); }
 
-/* Who sleeps there hears that another one has come, and looks around. */
-TEST(who_comes_is_noticed)
+/* The sleeper there hears that another thread has come, and looks around. */
+TEST(another_is_noticed)
 {
 	struct bed *first = &beds[0], *second = &beds[1];
 	double limit = t_now() + 20;

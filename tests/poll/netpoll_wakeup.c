@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Somebody hears of it when a descriptor is ready, whatever the threads have
- * been doing. Where nobody does these tests run out of time.
+ * A thread hears of it when a descriptor is ready, whatever the threads have
+ * been doing. Where none does these tests run out of time.
  */
 #define _GNU_SOURCE 1
 #include "fd_expect.h"
@@ -10,7 +10,7 @@
 
 static weft_waitgroup all;
 
-/* A thread that is none of weft's, so that nobody is woken by it but by what
+/* A thread that is none of weft's, so that a goroutine is woken only by what
  * it writes. */
 struct later {
 	int fd, ms;
@@ -42,7 +42,7 @@ read_later(int ms)
 	wire_drop(end);
 }
 
-/* ---- who waits for timers, when the first descriptor is waited for ---- */
+/* ---- a thread waits for timers, and then the first descriptor comes ---- */
 
 static void
 sleep_long(void)
@@ -112,7 +112,7 @@ send_later(void *c)
 }
 
 /* Of several idle threads the watcher is the last to be woken for work. */
-GTEST(no_ado_beside_one_who_computes, 1)
+GTEST(no_ado_beside_one_that_computes, 1)
 {
 	weft_chan *c = weft_chan_make(0, 0);
 	weft_io_stats before, after;

@@ -20,7 +20,7 @@ static long stop;
 static long busy;		/* what there is beside, in bits */
 enum { NAPS = 1, RESIZES = 2, READABLE = 4 };
 
-/* ---- who is spoken to ---- */
+/* ---- the goroutines that answer ---- */
 
 static void *
 nap(void *arg)
@@ -58,7 +58,7 @@ answers(int fd)
 	weft_waitgroup_done(&all);
 }
 
-/* ---- who speaks ---- */
+/* ---- the thread that asks ---- */
 
 /* In microseconds; the last ones seldom. */
 static useconds_t
@@ -73,7 +73,7 @@ pause_of(unsigned i)
 	return us[i * 2654435761u / 65536 % (i % 7 ? 8 : n)];
 }
 
-/* Out of time if nobody answers; what took longest is printed. */
+/* Out of time if no goroutine answers; what took longest is printed. */
 static void *
 speaks(void *arg)
 {

@@ -74,7 +74,7 @@ ON_ALL(results)
 
 ETEST(results_migrating, 2, "WEFT_MIGRATE=1") { results(); }
 
-/* The same on a thread that is nobody's, and before there is a runtime. */
+/* The same on a thread that is not weft's, and before there is a runtime. */
 TEST(results_without_a_runtime) { results(); }
 
 GTEST(results_on_a_thread, 1) { thread_call(results); }
@@ -232,7 +232,7 @@ reader(void)
 	weft_event_set(&happened);
 }
 
-/* The kernel will end that call; nobody can tell that it will not. */
+/* The kernel will end that call; the runtime cannot tell that it will not. */
 GTEST(no_deadlock_while_one_blocks, 2)
 {
 	struct pollfd p = { .events = POLLIN };
@@ -274,7 +274,7 @@ GTEST(no_deadlock_while_a_pinned_one_naps, 1)
 /* ---- what is allowed within ---- */
 
 static void *
-who(void *name)
+has_name(void *name)
 {
 	OK(weft_self_id() > 0);
 	OK(!strcmp(weft_self_name(), name));
@@ -286,9 +286,9 @@ named(void)
 {
 	char name[] = "caller";
 
-	weft_blocking(who, name);
+	weft_blocking(has_name, name);
 	weft_blocking_enter();
-	who(name);
+	has_name(name);
 	weft_blocking_leave();
 	weft_waitgroup_done(&all);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * In an announced call nothing of the library may be called; who does is told
+ * In an announced call nothing of the library may be called; a caller is told
  * so where that can be seen: when it would have to wait, or end.
  */
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that block and nobody announced: a goroutine on the only processor
+ * Calls that block and were not announced: a goroutine on the only processor
  * sleeps in the kernel until another one, on the same processor, does
  * something about it.
  */
@@ -296,7 +296,7 @@ GTEST(socket_pair, 1)
 	weft_waitgroup_wait(&all);
 }
 
-/* ---- many, and nobody is mistaken for dead ---- */
+/* ---- many, and none is mistaken for dead ---- */
 
 static void
 reads_one(void)
@@ -332,7 +332,7 @@ release_later(void *arg)
 	return arg;
 }
 
-/* Everybody else waits for who sleeps in the kernel: that is no deadlock. */
+/* All others wait for one that sleeps in the kernel: that is no deadlock. */
 GTEST(no_deadlock, 1)
 {
 	pthread_t t;

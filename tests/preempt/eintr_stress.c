@@ -47,7 +47,7 @@ start(void (*fn)(void))
 }
 
 /*
- * Gets a processor, without which nobody looks at it, and computes for some
+ * Gets a processor, without which it is not preempted, and computes for some
  * microseconds: its slice ends before the call, within, or after.
  */
 static void
@@ -335,7 +335,7 @@ sleeps_long(void)
 	weft_waitgroup_done(&all);
 }
 
-GTEST(who_sleeps_is_left_alone, 1)
+GTEST(a_sleeper_is_left_alone, 1)
 {
 	for (int i = 0; i < 8; i++)
 		start(sleeps_long);

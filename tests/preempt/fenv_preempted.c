@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A goroutine that has changed the rounding mode and is preempted has it when
- * it goes on, and nobody else has it meanwhile; the flags of what happened in
+ * it goes on, and no other one has it meanwhile; the flags of what happened in
  * its computations too.
  */
 #include <fenv.h>
@@ -21,7 +21,7 @@ divides_as(int mode)
 	    mode == FE_DOWNWARD ? up < -down : up == -down;
 }
 
-/* No call of weft in between: who makes one puts the mode back. */
+/* No call of weft in between: such a call puts the mode back. */
 static void
 computes(int mode)
 {

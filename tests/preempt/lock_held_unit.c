@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nobody is preempted with a lock of the runtime held, whatever the linker
- * puts between the runtime and the functions that it calls: stubs that jump to
+ * No goroutine is preempted while it holds a lock of the runtime, whatever the
+ * linker puts between it and the functions that it calls: stubs that jump to
  * libc, and pieces of libgcc, are not in the runtime's section.
  *
  * Each worker has a channel of its own. One that is queued was preempted, or
@@ -43,7 +43,7 @@ work(struct worker *w)
 	}
 }
 
-/* On the only P: who is RUNNABLE stays so while we look. */
+/* On the only P: a RUNNABLE goroutine stays so while we look. */
 static bool
 held(struct worker *w)
 {

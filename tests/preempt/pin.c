@@ -150,7 +150,7 @@ is_free(void)
 }
 
 static void
-nobody_else(void)
+keeps_others_off(void)
 {
 	weft_chan *c = weft_chan_make(0, 0);
 
@@ -165,7 +165,7 @@ nobody_else(void)
 	weft_chan_release(c);
 }
 
-ON_ALL(nobody_else)
+ON_ALL(keeps_others_off)
 
 /* ---- handing on ---- */
 

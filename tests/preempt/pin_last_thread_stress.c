@@ -74,7 +74,7 @@ pin_and_park(void)
 	}
 }
 
-/* Its P is on its way to nobody when the world stops. */
+/* Its P is being handed off, and no M has it, when the world stops. */
 GTEST(world_stops_around_them, 4)
 {
 	for (int i = 0; i < 8; i++)

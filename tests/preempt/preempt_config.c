@@ -219,7 +219,7 @@ TEST(ignored_by_default) { EQ(run((weft_config){0}, sends), 3); }
 
 /* ---- how many may run without a processor ---- */
 
-/* Nobody's thread: the processors are all with goroutines that compute. */
+/* On a plain thread: the processors are all with goroutines that compute. */
 static void *
 watch(void *arg)
 {

@@ -126,7 +126,7 @@ all_zero(void)
 	return !memcmp(&s, &zero, sizeof s);
 }
 
-/* Before the start, and while nobody stalls. */
+/* Before the start, and while no goroutine stalls. */
 TEST(nothing_before_the_start)
 {
 	OK(all_zero());

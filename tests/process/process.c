@@ -34,7 +34,7 @@ run(char **argv, const weft_process_options *opt)
 	return status;
 }
 
-/* The same for who ends by exit: with what. */
+/* The same for one that ends by exit: with what. */
 static int
 code(char **argv, const weft_process_options *opt)
 {
@@ -214,7 +214,7 @@ GTEST(absurd, 1)
 	    .err = fd), -EBADF);
 }
 
-/* One that was never started is nobody. */
+/* One that was never started is no process. */
 GTEST(zeroed, 1)
 {
 	weft_process p = {0};
@@ -708,7 +708,7 @@ GTEST(fifty_alive, 2)
 	OK(childless());
 }
 
-/* ---- others who wait ---- */
+/* ---- other waiters ---- */
 
 GTEST(another_waited, 1)
 {
@@ -722,7 +722,7 @@ GTEST(another_waited, 1)
 	EQ(weft_process_wait(&p, &status), -ECHILD);
 }
 
-GTEST(nobody_shall_wait, 1)
+GTEST(sigchld_is_ignored, 1)
 {
 	weft_process p;
 

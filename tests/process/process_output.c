@@ -128,7 +128,7 @@ GTEST(too_late, 1)
 }
 
 /* What it has started goes on writing when it has ended. */
-GTEST(until_nobody_writes, 1)
+GTEST(until_no_process_writes, 1)
 {
 	EQ(gather(SH("(sleep 0.1; echo late) & exit 6"), 100, WEFT_NEVER), 0);
 	said("late\n");

@@ -63,7 +63,7 @@ nothing(int sig)
 }
 
 /*
- * What is done with signals that come while nobody wants them: they are
+ * What is done with signals that come while no channel wants them: they are
  * ignored. An emulator reads the action twice on its way to a handler, and
  * jumps to SIG_IGN if another thread changes it in between; there the handler
  * is one that does nothing.
@@ -145,7 +145,7 @@ waits_for_one(weft_chan *c, weft_chan *done)
 	weft_send(done, next(c));
 }
 
-/* With no room at all: who waits gets it. The last ones may come when nobody
+/* With no room at all: a waiter gets it. The last ones may come when no channel
  * wants them any more. */
 GTEST(without_room, 2)
 {
@@ -252,7 +252,7 @@ GTEST(no_wakeup_is_lost, 2)
 	weft_chan_release(c);
 }
 
-/* ---- from where, and to whom ---- */
+/* ---- from where, and where to ---- */
 
 static long stop_it;
 
@@ -514,7 +514,7 @@ GTEST(comes_here_or_there, 2)
 	weft_chan_release(c);
 }
 
-/* ---- where nobody looks ---- */
+/* ---- where no channel is notified ---- */
 
 /* The signal that ends a process which runs fn, 0 if none does. */
 static int
@@ -613,7 +613,7 @@ GTEST(default_in_the_child_of_a_vfork, 1)
 	child_has_died(pid, c);
 }
 
-/* When nobody wants any more, nothing can wake this one. */
+/* When no channel wants any more, nothing can wake this one. */
 DIES(deadlock_after_stop, 1, "deadlock")
 {
 	weft_chan *c = chan(1);
@@ -664,7 +664,7 @@ sends(const long *stop)
 	}
 }
 
-/* They are ignored when nobody has them; SIGUSR2 always is had. */
+/* They are ignored when no channel has them; SIGUSR2 always is had. */
 GTEST(coming_and_going, 4)
 {
 	weft_chan *all = chan(1);

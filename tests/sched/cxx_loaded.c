@@ -124,7 +124,7 @@ GTEST(loaded_after_another, 2)
 	finish();
 }
 
-/* Those who throw were there before it. */
+/* The goroutines that throw were there before it. */
 GTEST(told_of, 4)
 {
 	begin(throws_later);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Everybody waits for somebody: the process dies and says who waits. */
+/* All goroutines wait for each other: the process dies and lists them. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 
 static weft_waitgroup never, again;
 
-/* Whether other threads could wake somebody, only the kernel knows. */
+/* Whether other threads could wake a goroutine, only the kernel knows. */
 static void
 need_kernel(void)
 {
@@ -128,7 +128,7 @@ DIES(names_no_dead, 1, "asleep: deadlock\ngoroutine ")
 
 /* ---- main has exited ---- */
 
-DIES(nobody_left, 1, "no goroutines left")
+DIES(none_left, 1, "no goroutines left")
 {
 	need_kernel();
 	weft_goexit();
@@ -143,13 +143,13 @@ start_work(int n)
 		weft_go(work, i, &never);
 }
 
-DIES(nobody_left_after_others, 1, "no goroutines left")
+DIES(none_left_after_others, 1, "no goroutines left")
 {
 	start_work(20);
 	weft_goexit();
 }
 
-DIES(nobody_left_on_four, 4, "no goroutines left")
+DIES(none_left_on_four, 4, "no goroutines left")
 {
 	start_work(200);
 	weft_go(nothing);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everybody is asleep, and descriptors are open that nobody waits for: they
- * will wake nobody.
+ * All goroutines are asleep, and none waits for the descriptors that are open:
+ * those will wake none.
  */
 #define _GNU_SOURCE 1
 #include <sys/timerfd.h>
@@ -72,8 +72,8 @@ DIES(with_open_ones_on_four, 4, ASLEEP)
 	lock_up();
 }
 
-/* A timer of the kernel that will fire, and nobody reads it. */
-DIES(with_a_timer_nobody_reads, 2, ASLEEP)
+/* A timer of the kernel that will fire, and no goroutine reads it. */
+DIES(with_a_timer_that_is_not_read, 2, ASLEEP)
 {
 	struct itimerspec in = { .it_value = { 3600, 0 } };
 	int fd = timerfd_create(CLOCK_MONOTONIC, 0);
@@ -84,8 +84,8 @@ DIES(with_a_timer_nobody_reads, 2, ASLEEP)
 	lock_up();
 }
 
-/* A deadline that ends nobody's wait any more. */
-DIES(with_a_deadline_nobody_waits_for, 1, ASLEEP)
+/* A deadline that ends no wait any more. */
+DIES(with_a_deadline_without_a_waiter, 1, ASLEEP)
 {
 	int end[2];
 
@@ -132,7 +132,7 @@ DIES(after_a_poll, 1, ASLEEP)
 	lock_up();
 }
 
-/* ---- what a report says of who waits ---- */
+/* ---- what a report says of the goroutines that wait ---- */
 
 /* Below zero. */
 static void
@@ -160,7 +160,7 @@ DIES(names_what_is_waited_for, 1, "\"listener\" [waiting: ")
 	die();
 }
 
-DIES(names_who_has_not_begun, 1, "\"patient\" [waiting: ")
+DIES(names_a_goroutine_that_has_not_begun, 1, "\"patient\" [waiting: ")
 {
 	int end[2];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Another thread could have woken somebody, and is gone. */
+/* Another thread could have woken a goroutine, and is gone. */
 #include <pthread.h>
 
 #include <weft.h>

@@ -37,7 +37,7 @@ share(int most)
 }
 
 #ifdef WEFT_HARD
-TEST(all) { t_skip("hard mode draws lots for who is next"); }
+TEST(all) { t_skip("hard mode picks the next goroutine at random"); }
 #else
 GTEST(on_1, 1) { share(MOST); }
 GTEST(on_2, 2) { share(MOST); }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * On one processor everybody gets a turn, soon, whatever the others do: those
- * who yield, those who were just made, and those whose time has come. Where
+ * On one processor each goroutine gets a turn, soon, whatever the others do:
+ * those that yield, those just spawned, and those whose time has come. Where
  * this was not so they waited for seconds, or for ever.
  */
 #include "busy.h"

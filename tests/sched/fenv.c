@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * weft_opt.fenv: a goroutine's rounding mode is its own, across everything
- * that lets others run, and nobody else sees it.
+ * that lets others run, and no other goroutine sees it.
  */
 #include <dlfcn.h>
 #include <fenv.h>

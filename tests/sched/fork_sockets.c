@@ -229,7 +229,7 @@ kept_by_child(void)
 	EQ(write(pair[2][0], "nobody", 6), 6);
 	unix_pair(fresh);
 	if (fresh[0] != number && fresh[1] != number)
-		t_skip("somebody else was given the number");
+		t_skip("the number was given to another user");
 	EQ(weft_set_read_deadline(number, weft_deadline(5 * WEFT_MS)), 0);
 	EQ(weft_read(number, &c, 1), -ETIMEDOUT);
 	EQ(weft_set_read_deadline(number, WEFT_NEVER), 0);

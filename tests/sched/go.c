@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Goroutines: their ids, names and options, and who may start them. */
+/* Goroutines: their ids, names and options, and where they may be started. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>

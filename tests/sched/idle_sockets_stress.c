@@ -158,7 +158,7 @@ GTEST(no_thread_moves, 4)
 	check_idle(idle_program, watch);
 }
 
-/* Fewer processors: threads end, who waits for the network among them. */
+/* Fewer processors: threads end, also the one that waits for the network. */
 static void *
 shrink(void *arg)
 {

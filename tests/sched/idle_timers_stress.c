@@ -27,7 +27,7 @@ watch(void *moved)
 
 static void nothing(void *arg) { (void)arg; }
 
-/* Every way to wait for an hour, and timers that nobody waits for. */
+/* Every way to wait for an hour, and timers that no goroutine waits for. */
 static void
 sleep_long(int how)
 {
@@ -46,7 +46,7 @@ sleep_long(int how)
 }
 
 static void
-nobody_moves(int sleepers)
+no_thread_moves(int sleepers)
 {
 	long moved = -1;
 
@@ -58,11 +58,11 @@ nobody_moves(int sleepers)
 	EQ(moved, 0);
 }
 
-GTEST(one_sleeper_moves_nobody, 4) { nobody_moves(1); }
-GTEST(many_sleepers_move_nobody, 4) { nobody_moves(100); }
-GTEST(sleepers_of_one_move_nobody, 1) { nobody_moves(10); }
+GTEST(one_sleeper_moves_no_thread, 4) { no_thread_moves(1); }
+GTEST(many_sleepers_move_no_thread, 4) { no_thread_moves(100); }
+GTEST(sleepers_of_one_move_no_thread, 1) { no_thread_moves(10); }
 
-/* Timers that were stopped do not wake anybody at their time. */
+/* Timers that were stopped wake no thread at their time. */
 static void *
 watch_stopped(void *moved)
 {
@@ -78,7 +78,7 @@ watch_stopped(void *moved)
 }
 
 /* One wake to find out that there is nothing left would be all right. */
-GTEST(stopped_timers_wake_nobody, 2)
+GTEST(stopped_timers_wake_no_thread, 2)
 {
 	long moved = -1;
 

@@ -407,7 +407,7 @@ GTEST(destroy_yields_and_moves, 4)
 
 /* ---- the main goroutine ---- */
 
-/* Who does not wait for it is too early. */
+/* An exit that does not wait for it is too early. */
 static void
 destroy_slowly(void *arg)
 {

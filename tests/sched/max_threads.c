@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * weft_config.max_threads: at the limit goroutines wait for a thread, and
- * nobody dies.
+ * the process does not die.
  */
 #include <stdint.h>
 #include <time.h>

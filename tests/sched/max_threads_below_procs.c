@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fewer threads than processors: one that has none for it helps nobody, so a
+ * Fewer threads than processors: a P without a thread is of no help, so a
  * goroutine that computes is stopped for others all the same.
  */
 #include "run_env.h"

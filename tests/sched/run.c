@@ -13,7 +13,7 @@
 #include "plain_thread.h"
 #include "t.h"
 
-/* What the user who runs the tests has set must not matter. */
+/* The environment in which the tests are run must not matter. */
 __attribute__((constructor)) static void
 clean_environment(void)
 {

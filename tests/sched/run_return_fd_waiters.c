@@ -81,7 +81,7 @@ main_that_leaves(int argc, char **argv)
 	return 12;
 }
 
-/* Nobody steals what arrives now, and no thread of weft burns the CPU. */
+/* No goroutine takes what arrives now, and no thread of weft burns the CPU. */
 static void
 use_plainly(void)
 {

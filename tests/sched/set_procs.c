@@ -153,7 +153,7 @@ GTEST(queued_ones_move, 8)
 	}
 }
 
-/* ---- who may ask ---- */
+/* ---- from which threads it may be called ---- */
 
 static void *
 set_plainly(void *arg)

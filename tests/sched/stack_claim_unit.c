@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * While the monitor has claimed a goroutine nobody runs it, also not one that
+ * While the monitor has claimed a goroutine no M runs it, also not one that
  * has not begun and would begin on the stack of another that ends. The test is
  * the monitor.
  */
@@ -43,7 +43,7 @@ release(void *arg)
 	return NULL;
 }
 
-GTEST(who_is_claimed_does_not_begin, 1)
+GTEST(a_claimed_goroutine_does_not_begin, 1)
 {
 	static const weft_site site = { "begin", __FILE__, __LINE__ };
 	pthread_t t;

@@ -112,7 +112,7 @@ feed(void *arg)
 }
 
 /* Rings that are more than half full must not be stolen into. */
-GTEST(nobody_is_lost_or_run_twice, 4)
+GTEST(none_is_lost_or_run_twice, 4)
 {
 	int n = (int)t_scale(YIELDERS);
 	pthread_t t;

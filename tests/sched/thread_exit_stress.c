@@ -9,7 +9,7 @@
 #include "stats_now.h"
 #include "t.h"
 
-/* Nobody computes without a processor, on a thread more. */
+/* No goroutine computes without a processor, on a thread more. */
 __attribute__((constructor)) static void
 setup(void)
 {

@@ -95,7 +95,7 @@ TEST(by_access) { refused_with(EACCES); }
 TEST(as_unknown) { refused_with(ENOSYS); }
 TEST(as_invalid) { refused_with(EINVAL); }
 
-/* The number of the error says who refuses. */
+/* The number of the error says what refuses. */
 TEST(with_its_error)
 {
 	char said[4096], error[32];

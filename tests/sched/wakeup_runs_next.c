@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who is woken on a channel runs next: on one P, as soon as the one that woke
- * it waits, before all others that are ready to run. So a value is used while
+ * A goroutine woken on a channel runs next: on one P, as soon as its waker
+ * waits, before all others that are ready to run. So a value is used while
  * it is in the cache, and a request and its answer take no turn through the
  * queue. Hard builds leave that out at random.
  */
@@ -11,7 +11,7 @@
 
 enum { BYSTANDERS = 20, PARTNER = 1000, MOST = 100 };
 
-/* Who ran, in order. There is one P: no two at a time. */
+/* The goroutines that ran, in order. There is one P: no two at a time. */
 static int order[MOST], ran;
 static weft_chan *c, *wait_here;
 static weft_waitgroup ended;
@@ -69,7 +69,7 @@ prepare(void (*partner)(void))
 	EQ(ran, 0);
 }
 
-/* Waits for the partner and looks who ran before it. */
+/* Waits for the partner and looks which ran before it. */
 static void
 check(void)
 {

@@ -31,7 +31,7 @@ take_turns(int me)
 	weft_waitgroup_done(&all);
 }
 
-/* Who starts first is not promised; from then on they go round and round. */
+/* Which starts first is not promised; from then on they go round and round. */
 GTEST(first_come_first_served, 1)
 {
 	unsigned seen = 0;
@@ -166,8 +166,8 @@ yield_beside_chain(double seconds, int yields)
 	weft_waitgroup_wait(&all);
 }
 
-GTEST(a_chain_of_spawns_starves_nobody, 1) { yield_beside_chain(0, 100); }
-GTEST(a_slow_chain_of_spawns_starves_nobody, 1)
+GTEST(a_chain_of_spawns_starves_none, 1) { yield_beside_chain(0, 100); }
+GTEST(a_slow_chain_of_spawns_starves_none, 1)
 {
 	yield_beside_chain(1e-4, 30);
 }

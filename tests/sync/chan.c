@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a channel of each capacity from 0 to 199 does: who has to wait, what
+ * What a channel of each capacity from 0 to 199 does: which calls wait, what
  * the forms that do not wait say, in which order things come out, how many
  * there are.
  *
- * That somebody waits is shown by a handshake: it raises `started` right
- * before the operation and `ended` after it. On one P, who has seen the first
- * knows that the operation has begun to wait or is over.
+ * That a goroutine waits is shown by a handshake: it raises `started` right
+ * before the operation and `ended` after it. On one P, one that has seen the
+ * first knows that the operation has begun to wait or is over.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -81,7 +81,7 @@ get(weft_chan *c)
 	return value;
 }
 
-/* ---- who waits ---- */
+/* ---- calls that wait ---- */
 
 static void
 empty_receive(size_t cap)
@@ -127,7 +127,7 @@ GTEST(empty_receive_waits_on_4, 4) { each_cap(empty_receive); }
 GTEST(full_send_waits, 1) { each_cap(full_send); }
 GTEST(full_send_waits_on_4, 4) { each_cap(full_send); }
 
-/* ---- who does not ---- */
+/* ---- calls that do not ---- */
 
 static void
 filled_and_drained(size_t cap)
@@ -156,7 +156,7 @@ filled_and_drained(size_t cap)
 	weft_chan_release(c);
 }
 
-/* Nobody else is there, and the plain forms would kill a lone waiter. */
+/* There is no other goroutine, and the plain forms would be a deadlock. */
 GTEST(try_does_not_wait, 1)
 {
 	weft_stats before, after;
@@ -182,7 +182,7 @@ GTEST(room_is_used_without_waiting, 1)
 }
 
 /* It never finds room, nor something, for want of the other side's look. */
-GTEST(try_finds_who_waits, 1)
+GTEST(try_finds_a_waiter, 1)
 {
 	for (size_t cap = 0; cap < CAPS; cap = next_cap(cap)) {
 		struct party p = { .c = weft_chan_make(sizeof(int), cap) };
@@ -330,7 +330,7 @@ consume(struct crowd *w)
 
 	while (weft_chan_recv(w->c, &v)) {
 		OK(v >= 0 && v < SIDES * EACH);
-		/* who has one from a sender gets only later ones of it */
+		/* a receiver gets the values of one sender in order */
 		OK(v > last[v / EACH]);
 		last[v / EACH] = v;
 		__atomic_add_fetch(&w->seen[v], 1, __ATOMIC_RELAXED);

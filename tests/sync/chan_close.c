@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Closing: what is in the channel stays, everybody who waits to receive is
- * woken, and so is who comes later. What happens to those who send is in
+ * Closing: what is in the channel stays, all that wait to receive are woken,
+ * and later receivers do not wait. What happens to senders is in
  * tests/sync/chan_misuse_crash.c.
  */
 #include <errno.h>
@@ -84,7 +84,7 @@ GTEST(what_is_left_comes_out, 1)
 		}
 }
 
-/* ---- who waits is woken ---- */
+/* ---- waiters are woken ---- */
 
 struct hall {
 	weft_chan *c;
@@ -134,13 +134,13 @@ hall(size_t cap, int forms, int n)
 	weft_chan_release(h.c);
 }
 
-GTEST(wakes_all_who_wait, 1)
+GTEST(wakes_all_waiters, 1)
 {
 	for (size_t cap = 0; cap < CAPS; cap = next_cap(cap))
 		hall(cap, 1, 20);
 }
 
-GTEST(wakes_all_who_wait_on_4, 4)
+GTEST(wakes_all_waiters_on_4, 4)
 {
 	for (size_t cap = 0; cap < CAPS; cap = next_cap(cap))
 		hall(cap, 1, 20);
@@ -284,7 +284,7 @@ shut(weft_chan *c, bool *closed)
 	__atomic_store_n(closed, true, __ATOMIC_RELEASE);
 }
 
-/* Who knows that it was closed finds it closed. */
+/* A goroutine that knows that it was closed finds it closed. */
 GTEST(closed_is_closed_for_all, 2)
 {
 	for (long i = t_scale(10000); i > 0; i--) {

@@ -243,7 +243,7 @@ TEST(sleeps_on_a_thread)
 	weft_context_release(late);
 }
 
-/* A wait for ever with a context that nobody can cancel is a deadlock. */
+/* A wait for ever with a context that cannot be cancelled is a deadlock. */
 DIES(deadlock, 1, "all goroutines are asleep")
 {
 	if (t_emulated())

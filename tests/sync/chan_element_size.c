@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Elements of every size arrive whole, and nothing beside them is touched,
- * whichever way they go: through the ring, into the hands of who waits, or
- * from the hands of who waits through the ring. Absurd sizes are refused.
+ * whichever way they go: through the ring, straight to a waiting receiver, or
+ * from a waiting sender through the ring. Absurd sizes are refused.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who was woken by the other side must not touch the channel again: the other
+ * A goroutine woken by the other side must not touch the channel again: that
  * side may have freed it at once. On one processor, of which no goroutine is
  * deprived, the order is certain: it waits, the partner ends the wait and frees
  * the channel, and all of that memory is overwritten before it runs again. A
@@ -143,4 +143,4 @@ each_way(bool send, bool close)
 
 GTEST(by_the_receiver, 1) { each_way(true, false); }
 GTEST(by_the_sender, 1) { each_way(false, false); }
-GTEST(by_who_closed, 1) { each_way(false, true); }
+GTEST(by_the_closer, 1) { each_way(false, true); }

@@ -7,7 +7,7 @@
  * the same place, if it is not as new.
  *
  * Without that rule the usual program, a goroutine that sends its result to
- * who then frees the channel, would need two references to it.
+ * one that then frees the channel, would need two references to it.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -139,7 +139,7 @@ check_next(size_t cap)
 	weft_chan_release(c);
 }
 
-/* ---- the one who takes frees ---- */
+/* ---- the receiver frees ---- */
 
 struct job {
 	weft_chan *c;
@@ -288,7 +288,7 @@ GTEST(under_select, 2) { goroutines_free(CHOOSES); }
 GTEST(under_select_of_both, 2) { goroutines_free(CHOOSES_TWICE); }
 GTEST(under_close, 2) { goroutines_free(CLOSES); }
 
-/* ---- the one who gives frees: without room it has been taken ---- */
+/* ---- the sender frees: without room it has been taken ---- */
 
 static void
 take_only(weft_chan *c, enum taker how, int64_t want, weft_chan *ended)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What is fatal on channels: sending on a closed one in every form and every
- * state, closing twice or nothing, freeing while somebody waits, sizes that
- * do not fit, selects that make no sense; and who waits for ever alone.
+ * state, closing twice or nothing, freeing while a goroutine waits, sizes that
+ * do not fit, selects that make no sense; and waiting for ever alone.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -129,7 +129,7 @@ DIES(send_without_runtime, 0, TEXT)
 	weft_chan_send(c, &v);
 }
 
-/* ---- closed under somebody who waits to send ---- */
+/* ---- closed while a sender waits ---- */
 
 DIES(close_under_sender, 1, TEXT)
 {
@@ -406,7 +406,7 @@ DIES(two_defaults, 1, "two defaults")
 
 #define ASLEEP "all goroutines are asleep"
 
-/* Only a kernel knows that no other thread is there to wake somebody. */
+/* Only a kernel knows that no other thread is there to wake a goroutine. */
 static void
 need_kernel(void)
 {

@@ -22,7 +22,7 @@ enum { PRIMES = sizeof primes / sizeof *primes };
 
 /* ---- a sieve that is a chain of filters ---- */
 
-/* Numbers until nobody takes them any more: `stop` is closed then. */
+/* Numbers until none is taken any more: `stop` is closed then. */
 static void
 count_up(weft_chan *out, weft_chan *stop)
 {

@@ -107,7 +107,7 @@ conversation(int askers)
 	for (int i = 0; i < askers; i++)
 		OK(weft_try_go(asker, i * (int64_t)each, each, &ended) > 0);
 	weft_waitgroup_wait(&ended);
-	/* nobody is left behind, whoever was cancelled */
+	/* no goroutine is left behind, whichever was cancelled */
 	while (weft_goroutines() > 1)
 		weft_yield();
 }

@@ -200,7 +200,7 @@ GTEST(many_owners, 4)
 	}
 }
 
-/* ---- who waits must be an owner, then it is no matter who leaves ---- */
+/* ---- a waiter must be an owner; then any other owner may release ---- */
 
 static void
 receives_owned(weft_chan *c, weft_waitgroup *ended)

@@ -58,7 +58,7 @@ make_state(const struct state *s)
 		OK(weft_try_go(get_one, c) > 0);
 	if (s->sender)
 		OK(weft_try_go(put_one, c) > 0);
-	/* Nobody else is awake: so it is that one who waits now. */
+	/* No other goroutine is awake: so it is that one that waits now. */
 	while ((s->receiver || s->sender) && stats_now().parks == before)
 		weft_yield();
 	return c;
@@ -193,8 +193,8 @@ complain(const struct state *s, struct attempt *a, char want, char got)
 }
 
 /*
- * Who has to wait is left behind, waiting: so the record is never on a stack
- * that goes away.
+ * A goroutine that has to wait is left behind, waiting: so the record is never
+ * on a stack that goes away.
  */
 static void
 field(const struct state *s, enum form form, bool recv)

@@ -15,7 +15,7 @@
 enum { MOST = 16 };
 
 /*
- * Somebody with a role: as a goroutine if `thread` is false. `sum` and
+ * An actor with a role: as a goroutine if `thread` is false. `sum` and
  * `count` are what it sent or received.
  */
 struct actor {
@@ -264,7 +264,7 @@ crowds(bool goroutines)
 {
 	for (size_t cap = 0; cap < 6; cap++)
 		crowd(goroutines, cap, MOST, t_scale(200));
-	/* nobody is left behind */
+	/* no goroutine is left behind */
 	while (weft_goroutines() > 1)
 		weft_yield();
 }

@@ -2,7 +2,7 @@
 /*
  * While a receive can go on at every instant a try never has to wait, though
  * it looks without a lock. What it must not see is a state between two others:
- * a ring without the element that was taken and the one of the sender who
+ * a ring without the element that was taken and the one of the sender that
  * waits, or a channel that is empty already and not closed yet.
  */
 #include "t.h"
@@ -62,7 +62,7 @@ try(void *n)
 	return NULL;
 }
 
-/* Nobody is deprived of a processor: else what is said next does not hold. */
+/* No goroutine loses its processor: else what is said next does not hold. */
 __attribute__((constructor)) static void
 set_limit(void)
 {

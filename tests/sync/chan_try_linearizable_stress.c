@@ -53,7 +53,7 @@ meet(int *count, int n)
 			weft_yield();
 }
 
-/* ---- there is always somebody, or something ---- */
+/* ---- there is always a waiter, or a value ---- */
 
 enum { CROWD = 2000, EACH = 900, SKEW = 8 };
 

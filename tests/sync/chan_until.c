@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sending and receiving with a time limit: it is never up early, a limit in
- * the past still takes what is there, and who gave up is gone from the queue
- * as if it had never been there.
+ * the past still takes what is there, and a call that gave up has left the
+ * queue as if it had never been there.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -90,7 +90,7 @@ check_limits(weft_chan *empty, weft_chan *full, int64_t ns)
 	when = weft_deadline(ns);
 	EQ(weft_chan_send_until(full, &v, when), false);
 	OK(weft_now() >= when);
-	/* nobody is in their queues any more */
+	/* no waiter is in their queues any more */
 	EQ(weft_chan_try_send(weft_chan_cap(empty) ? full : empty, &v),
 	    false);
 	EQ(weft_chan_try_recv(empty, &v), false);
@@ -244,7 +244,7 @@ GTEST(closed_in_time, 1)
 	weft_chan_release(p.c);
 }
 
-/* ---- who gives up leaves the others in order ---- */
+/* ---- a waiter that gives up leaves the others in order ---- */
 
 enum { QUEUE = 9 };
 

@@ -53,7 +53,7 @@ signal_wakes_one(void)
 	struct gate g = {0};
 	pthread_t t[THREADS];
 
-	weft_cond_signal(&g.c);		/* to nobody: not kept */
+	weft_cond_signal(&g.c);		/* no waiter: not kept */
 	weft_waitgroup_add(&g.wg, WAITERS);
 	for (int i = 0; i < WAITERS - THREADS; i++)
 		OK(weft_try_go(wait_once, &g, 0) > 0);
@@ -194,7 +194,7 @@ broadcast_wakes_all(void)
 }
 ON_ALL(broadcast_wakes_all)
 
-/* ---- two at a time: nobody else's signal ---- */
+/* ---- two at a time: a signal is for the first ---- */
 
 static void
 stolen_not(struct gate *g, weft_chan *waiting, weft_chan *woken)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Contexts: who is cancelled, with what, and who is not. */
+/* Contexts: which are cancelled, with what, and which are not. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -375,7 +375,7 @@ GTEST(one_case_of_several, 2)
 	weft_context_release(ctx);
 }
 
-/* Who sees a child's channel closed finds the parents' closed. */
+/* A goroutine that sees a child's channel closed finds the parents' closed. */
 enum { CHAIN = 1000 };
 static bool looks;
 
@@ -431,7 +431,7 @@ GTEST(nearest_value, 1)
 	OK(weft_context_value(a, &green) == NULL);
 	OK(weft_context_value(e, &blue) == NULL);
 	OK(weft_context_value(e, NULL) == NULL);
-	/* Cancelled or released, a value stays for who is below. */
+	/* Cancelled or released, a value stays for the nodes below. */
 	weft_context_cancel(a, 0);
 	weft_context_release(a);
 	weft_context_release(b);

@@ -374,8 +374,8 @@ TEST(deadline_cause)
 }
 
 /*
- * The cause is that of the node whose deadline it is. Without a runtime it is
- * the one that asks who notices.
+ * The cause is that of the node whose deadline it is. Without a runtime the
+ * call that asks notices it.
  */
 static void
 cause_from_above(void)

@@ -22,7 +22,7 @@ static void nothing(void *arg) { (void)arg; }
 /* Main empties the caches of its P, and is to keep it. */
 NO_PREEMPTION
 
-/* Takes all records there are: of the one P, and of those who have none. */
+/* Takes all records there are: those of the one P, and the common ones. */
 static void
 refuse(void)
 {
@@ -48,7 +48,7 @@ pass(int64_t when)
 		weft_yield();
 }
 
-/* Nobody has asked it for its error: that would say it, too. */
+/* Does not ask for the error: that would cancel it, too. */
 static bool
 is_cancelled(weft_context *ctx)
 {

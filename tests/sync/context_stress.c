@@ -15,7 +15,7 @@
 
 enum { SLOTS = 64, WORKERS = 6, THREADS = 2 };
 
-/* Who takes a context out of its slot has the count that was there. */
+/* A worker that takes a context out of its slot owns the slot's count. */
 static weft_context *slots[SLOTS];
 static bool stop;
 

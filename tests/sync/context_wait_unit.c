@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleeps that a context ends: watching, cancelling and being woken by somebody
- * else at the same time.
+ * Sleeps that a context ends: watching, cancelling and being woken by another
+ * side at the same time.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -49,7 +49,7 @@ sit(struct seat *q, weft_context *ctx, enum race *how)
 	return 0;
 }
 
-/* Wakes who sits there, if it is ours to wake. */
+/* Wakes the waiter there, if it is ours to wake. */
 static bool
 rouse(struct seat *q)
 {
@@ -163,7 +163,7 @@ static weft_context *common;
 
 PLAIN_THREAD(sit_plainly, sit_and_count(arg, common))
 
-GTEST(all_who_watch, 4)
+GTEST(all_watchers, 4)
 {
 	pthread_t t[2];
 

@@ -14,7 +14,7 @@ enum { GOROUTINES = 20, THREADS = 4 };
 struct news {
 	weft_event e;
 	weft_waitgroup started, ended;
-	int value;		/* plain: who waited sees it */
+	int value;		/* plain: a goroutine that waited sees it */
 	weft_context *ctx;
 };
 
@@ -277,7 +277,7 @@ tell(weft_event *e)
 	weft_event_set(e);
 }
 
-/* Who has seen it may free it, although set may not have returned. */
+/* A waiter that has seen it may free it, though set may not have returned. */
 static void
 freed_when_known(void)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Setting what is set already: who resets an event sees what came before each
- * set, also before one that changed nothing. And who finds a timer stopped may
- * set it anew, with what the last one did there behind it. Mostly for
- * ThreadSanitizer: some machines keep an order that nobody asked for.
+ * Setting what is set already: a reset of an event sees what came before each
+ * set, also before one that changed nothing. And a caller that finds a timer
+ * stopped may set it anew, and comes after all that the last one did. Mostly
+ * for ThreadSanitizer: some machines keep an order that was not asked for.
  */
 #include "t.h"
 

@@ -39,7 +39,7 @@ GTEST(waits_for_all, 4)
 {
 	weft_group g = {0};
 
-	EQ(weft_group_wait(&g), 0);		/* nobody */
+	EQ(weft_group_wait(&g), 0);		/* no member */
 	for (int i = 0; i < 1000; i++)
 		weft_group_go(&g, yield_and_run, NULL);
 	EQ(weft_group_wait(&g), 0);
@@ -66,7 +66,7 @@ GTEST(members_start_members, 4)
 	EQ(ran, 1000);
 }
 
-/* The group is on the stack of who waits and gone at once. */
+/* The group is on the stack of the waiter and gone at once. */
 static int
 briefly(void *arg)
 {
@@ -81,7 +81,7 @@ briefly(void *arg)
 		EQ(weft_group_wait(&g), i % 2 ? 7 : 0);
 		before = (long)g.state_ + g.error_ + (long)g.room_ + g.ended_;
 		EQ(before, 0);
-		g.state_ = UINT64_MAX;		/* nobody may touch it */
+		g.state_ = UINT64_MAX;		/* none may touch it */
 		weft_yield();
 		EQ(g.state_ == UINT64_MAX, 1);
 	}
@@ -217,7 +217,7 @@ ask_for_context(void *arg)
 	return -EDOM;			/* too late to count */
 }
 
-/* All ask at once, and some fail at once: nobody is left waiting. */
+/* All ask at once, and some fail at once: none is left waiting. */
 GTEST(context_and_error_race, 4)
 {
 	for (long i = 0; i < t_scale(3000); i++) {

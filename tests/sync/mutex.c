@@ -96,7 +96,7 @@ unlock_for(weft_mutex *m)
 	weft_mutex_unlock(m);
 }
 
-/* It belongs to nobody in particular. */
+/* It belongs to no goroutine in particular. */
 GTEST(another_may_unlock, 1)
 {
 	weft_mutex m = {0};
@@ -203,7 +203,7 @@ hold_when_got(struct line *l, int i, weft_chan *go)
 }
 
 /* While it goes from hand to hand it is never free, not even in between. */
-GTEST(nobody_overtakes_the_starving, 1)
+GTEST(none_overtakes_the_starving, 1)
 {
 	weft_chan *go = weft_chan_make(sizeof(int), 0);
 	struct line l = {0};
@@ -256,7 +256,7 @@ sleep_inside(struct greedy *g)
 	weft_waitgroup_done(&g->wg);
 }
 
-/* One that holds it all the time keeps nobody out. */
+/* One that holds it all the time does not keep others out. */
 static void
 fair(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Locks that are unlocked by who has no right to, and those for ever held. */
+/* Locks that are unlocked without being held, and locks held for ever. */
 #include <pthread.h>
 
 #include <weft.h>
@@ -24,7 +24,7 @@ warm(void)
 	}
 }
 
-/* For those who wait for ever: somebody must find that out. */
+/* For tests that wait for ever: the deadlock check must find that out. */
 static void
 for_ever(void)
 {

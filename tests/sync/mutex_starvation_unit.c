@@ -22,7 +22,7 @@ yields(int n)
 
 /*
  * One waits that starves, and the owner has unlocked but not handed over yet:
- * nobody else gets it.
+ * no other one gets it.
  */
 GTEST(between_two_hands, 1)
 {
@@ -35,7 +35,7 @@ GTEST(between_two_hands, 1)
 	EQ(m.state_, MUTEX_STARVING | 2 * MUTEX_ONE);
 }
 
-/* It was unlocked, and somebody has been woken: who comes may be quicker. */
+/* It was unlocked, and a waiter has been woken: a new locker may be faster. */
 GTEST(before_the_runner_up, 1)
 {
 	weft_mutex m = { .state_ = MUTEX_WOKEN | MUTEX_ONE };
@@ -59,7 +59,7 @@ lock_with_waiter(weft_mutex *m)
 		weft_yield();
 }
 
-/* With a runner-up on its way nobody else is woken. */
+/* With a woken waiter on its way no other one is woken. */
 GTEST(one_is_enough, 1)
 {
 	weft_mutex m = {0};
@@ -72,8 +72,8 @@ GTEST(one_is_enough, 1)
 	EQ(m.state_, MUTEX_WOKEN | MUTEX_ONE);
 }
 
-/* Who comes first after an unlock finds the one who waits, and wakes it. */
-GTEST(nobody_is_forgotten, 1)
+/* The first locker after an unlock finds the waiter, and wakes it. */
+GTEST(no_waiter_is_forgotten, 1)
 {
 	weft_mutex m = {0};
 

@@ -13,7 +13,7 @@ enum { GOROUTINES = 20, THREADS = 4 };
 struct first {
 	weft_once once;
 	weft_waitgroup wg;
-	long value;		/* plain: who returns from do sees it */
+	long value;		/* plain: seen by all that return from do */
 };
 
 /* Lets the others come while it runs. */
@@ -267,7 +267,7 @@ use_and_drop(struct shared *s)
 	weft_waitgroup_done(wg);
 }
 
-/* As for a mutex: AddressSanitizer sees who comes too late. */
+/* As for a mutex: AddressSanitizer sees accesses that come too late. */
 static void
 freed_by_the_last(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A function that weft has called is left by longjmp, and then what is still
- * busy is used: that is said, and nobody is left to wait for itself.
+ * busy is used: that is said, and no goroutine is left waiting for itself.
  */
 #include <setjmp.h>
 

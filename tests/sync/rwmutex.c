@@ -44,7 +44,7 @@ await(int *p, int n)
 struct room {
 	weft_rwmutex rw;
 	weft_waitgroup wg;
-	int readers, writers;	/* atomic: who is inside */
+	int readers, writers;	/* atomic: how many are inside */
 	int entered, leave;	/* atomic */
 	long value[4];		/* plain: always all equal */
 	long each;
@@ -302,7 +302,7 @@ tries(bool often)
 }
 BOTH(tries)
 
-/* ---- who ends need not be who began, nor where ---- */
+/* ---- the goroutine that ends need not be the one that began ---- */
 
 struct relay {
 	weft_rwmutex *rw;
@@ -339,7 +339,7 @@ THREAD_JOB(end_plainly, struct ends, e, end_reading(e->y, e->n))
 
 /*
  * Nothing of it is left behind: all of that again and again with new locks at
- * the same address, which nobody has said good-bye to.
+ * the same address; there is no call that ends the life of one.
  */
 static void
 others_end(bool often)
@@ -478,7 +478,7 @@ drop_ref(struct shared *s)
 	weft_waitgroup_done(wg);
 }
 
-/* As for a mutex: AddressSanitizer sees who comes too late. */
+/* As for a mutex: AddressSanitizer sees accesses that come too late. */
 static void
 freed_by_the_last(bool often)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * weft_select: each kind of case, ready and waited for; the same channel in
- * several cases; NULL channels; defaults. And that afterwards nobody is left
+ * several cases; NULL channels; defaults. And that afterwards no waiter is left
  * in the queue of a channel that was not chosen: its release would be fatal,
- * and somebody could be given a value that nobody takes.
+ * and the waiter could be given a value that no goroutine takes.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -18,9 +18,9 @@
 
 enum { FEW_YIELDS = 30 };
 
-/* Nobody waits on an unbuffered channel. */
+/* No goroutine waits on an unbuffered channel. */
 static void
-check_nobody(weft_chan *c)
+check_no_waiter(weft_chan *c)
 {
 	EQ(weft_chan_try_send(c, NULL), false);
 	EQ(weft_chan_try_recv(c, NULL), false);
@@ -197,7 +197,7 @@ wake_at(int n, int at, enum how how, int form)
 		if (how != BY_RECV && i == at)
 			EQ(k[i].ok, how == BY_SEND);
 		if (how != BY_CLOSE || i != at)
-			check_nobody(c[i]);
+			check_no_waiter(c[i]);
 		weft_chan_release(c[i]);
 	}
 	free(k);
@@ -246,7 +246,7 @@ GTEST(select_meets_select, 1)
 		until_up(&s.ended);
 		EQ(s.result, at);
 		for (int i = 0; i < 3; i++)
-			check_nobody(c[i]);
+			check_no_waiter(c[i]);
 	}
 	for (int i = 0; i < 3; i++)
 		weft_chan_release(c[i]);
@@ -278,7 +278,7 @@ GTEST(not_with_itself, 1)
 	EQ(weft_select_ordered_until(r, 4, weft_deadline(WEFT_MS)), -ETIMEDOUT);
 	EQ(a, 1);
 	EQ(b, 2);
-	check_nobody(c);
+	check_no_waiter(c);
 	weft_chan_release(c);
 }
 
@@ -358,8 +358,8 @@ twice_receive(bool waits)
 	EQ(v[1], i == 2 ? 5 : 20);
 	EQ(v[2], 30);
 	EQ(weft_chan_try_recv(c, NULL), false);
-	check_nobody(d);
-	/* nobody is left waiting: this stays in it */
+	check_no_waiter(d);
+	/* no waiter is left: this stays in it */
 	weft_send(c, 6);
 	EQ(weft_chan_len(c), 1);
 	weft_chan_release(c);
@@ -395,7 +395,7 @@ twice_send(bool waits)
 	}
 	OK(s.result == 0 || s.result == 1);
 	EQ(got, v[s.result]);
-	check_nobody(c);
+	check_no_waiter(c);
 	weft_chan_release(c);
 }
 
@@ -539,7 +539,7 @@ GTEST(a_thread_waits, 1)
 		EQ(s.result, at);
 		EQ(v[at], 6);
 		for (int i = 0; i < 3; i++)
-			check_nobody(c[i]);
+			check_no_waiter(c[i]);
 		pthread_join(t, NULL);
 	}
 	for (int i = 0; i < 3; i++)

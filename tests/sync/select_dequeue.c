@@ -66,7 +66,7 @@ choose_twice(void)
 	weft_waitgroup_done(&over);
 }
 
-/* One P: nobody else runs until we wait. */
+/* One P: no other goroutine runs until we wait. */
 static void
 let_it_wait(void (*fn)(void))
 {

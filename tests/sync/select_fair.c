@@ -119,7 +119,7 @@ GTEST(of_sixty, 1) { all_ready(60); }
 
 /*
  * A choice that begins at a random place and takes the next one that is ready
- * would favour who stands behind a gap.
+ * would favour a case that stands behind a gap.
  */
 GTEST(behind_a_gap, 1)
 {
@@ -345,7 +345,7 @@ send_for_ever(weft_chan *c, int v)
  * one P it is a tenth of its share at least.
  */
 static void
-nobody_starves(int senders, bool share)
+none_starves(int senders, bool share)
 {
 	static weft_case k[MOST];
 	static int count[MOST], v[MOST];
@@ -366,8 +366,8 @@ nobody_starves(int senders, bool share)
 		OK(count[i] > n / senders / 10);
 }
 
-GTEST(nobody_starves_on_1, 1) { nobody_starves(2, true); }
-GTEST(nobody_of_seven_starves_on_1, 1) { nobody_starves(7, true); }
-GTEST(nobody_starves_on_2, 2) { nobody_starves(2, false); }
-GTEST(nobody_of_seven_starves_on_4, 4) { nobody_starves(7, false); }
-GTEST(nobody_of_forty_starves_on_4, 4) { nobody_starves(40, false); }
+GTEST(none_starves_on_1, 1) { none_starves(2, true); }
+GTEST(none_of_seven_starves_on_1, 1) { none_starves(7, true); }
+GTEST(none_starves_on_2, 2) { none_starves(2, false); }
+GTEST(none_of_seven_starves_on_4, 4) { none_starves(7, false); }
+GTEST(none_of_forty_starves_on_4, 4) { none_starves(40, false); }

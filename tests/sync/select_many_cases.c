@@ -50,7 +50,7 @@ many_free(struct many *m)
 }
 
 static void
-check_nobody(struct many *m)
+check_no_waiter(struct many *m)
 {
 	for (size_t i = 0; i < m->n; i++)
 		if (weft_chan_cap(m->c[i]) == 0)
@@ -160,7 +160,7 @@ woken_at(size_t n)
 	}
 	for (size_t i = 0; i < n; i++)
 		EQ(m.v[i], -1);
-	check_nobody(&m);
+	check_no_waiter(&m);
 	many_free(&m);
 }
 
@@ -221,7 +221,7 @@ GTEST(on_one_channel, 1)
 	on_one(scaled(MOST));
 }
 
-/* ---- many who select among many ---- */
+/* ---- many goroutines that select among many ---- */
 
 struct market {
 	weft_chan **c;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ordered selects and what came first. Somebody sends to A, and then to B.
- * Whoever finds B filled could have found A filled too, and takes A, since it
- * stands first. A select that looks at A, then at B, and not at both at one
+ * Ordered selects and what came first. A sender sends to A, and then to B.
+ * A select that finds B filled could have found A filled too, and takes A: it
+ * stands first. One that looks at A, then at B, and not at both at one
  * instant, may find A still empty and B already full.
  *
  * The senders never wait for the receiver, so what is in A was sent there

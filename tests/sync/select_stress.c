@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Selects and plain operations on the same channels, in all combinations, for
- * many turns. Nobody may be left waiting, nothing lost, nothing doubled; each
+ * many turns. No goroutine may be left waiting, nothing lost or doubled; each
  * test ends only if every goroutine does.
  */
 #include <errno.h>
@@ -109,7 +109,7 @@ GTEST(four_channels_on_4, 4) { four(false); four(true); }
 GTEST(four_channels_on_8, 8) { four(false); four(true); }
 
 /*
- * ---- selects only: who sends and who receives is decided by the meeting
+ * ---- selects only: which one sends is decided by the meeting
  *
  * Each select has sends and receives on the same channels, so it may meet any
  * other, in either role. Values are tokens: a sender gives one away if it has

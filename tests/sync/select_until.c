@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Selects with a time limit. One in the past looks once and takes what it
- * finds; one in the future is never up early; afterwards nobody waits any
- * more. An empty select is a sleep.
+ * finds; one in the future is never up early; afterwards no waiter is left
+ * in a queue. An empty select is a sleep.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -179,7 +179,7 @@ GTEST(many_at_once, 4)
 		weft_chan_release(c[i]);
 }
 
-/* ---- who gives up leaves the others in the queue ---- */
+/* ---- a select that gives up leaves the others in the queue ---- */
 
 struct waiting {
 	weft_chan *a, *b;

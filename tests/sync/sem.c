@@ -287,7 +287,7 @@ the_first_gives_up(void)
 }
 ON_ALL(the_first_gives_up)
 
-/* One in the middle that gives up is nobody's business. */
+/* One in the middle that gives up does not matter to the others. */
 static void
 one_in_the_middle_gives_up(void)
 {
@@ -372,7 +372,7 @@ give(weft_sem *s)
 	weft_sem_release(s, 1);
 }
 
-/* Who has got the last unit may free it, although release is not back. */
+/* A goroutine with the last unit may free it, though release is not back. */
 static void
 freed_when_got(void)
 {

@@ -96,7 +96,7 @@ all_kinds(struct pool *p)
 	return some(&p->got) && some(&p->late) && some(&p->cancelled);
 }
 
-/* Hangs if nobody gets any, or none is late, or cancelled. */
+/* Hangs if none gets any, or none is late, or cancelled. */
 static void
 units_against_time(void)
 {
@@ -130,7 +130,7 @@ struct post {
 	/* under m */
 	bool stop;
 	int letters;		/* sent, and not fetched */
-	int patient;		/* who waits without a deadline */
+	int patient;		/* waiters without a deadline */
 	long fetched, late;
 };
 
@@ -179,7 +179,7 @@ patient(struct post *p)
 
 PLAIN_THREAD(impatient_plainly, impatient(arg, 5))
 
-/* With the mutex locked: until somebody waits and nothing is to be fetched. */
+/* With the mutex locked: until one waits and nothing is to be fetched. */
 static void
 await_reader(struct post *p)
 {
@@ -191,8 +191,8 @@ await_reader(struct post *p)
 }
 
 /*
- * Each signal is sent while one waits who has all the time in the world: so
- * somebody gets it, and exactly one. Hangs if one is lost, or none is late.
+ * Each signal is sent while one waits without a deadline: so a goroutine
+ * gets it, and exactly one. Hangs if one is lost, or none is late.
  */
 static void
 signals_against_time(void)

@@ -101,7 +101,7 @@ await_a_timer(void *done)
 	return NULL;
 }
 
-/* All are idle, and somebody waits for what was set last, not before. */
+/* All are idle, and a thread waits for what was set last, not before. */
 GTEST(no_time_is_missed_after_it, 3)
 {
 	for (int i = 0; i < t_scale(100); i++) {

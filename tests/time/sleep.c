@@ -313,7 +313,7 @@ GTEST(all_until_the_same_time, 4)
 	}
 }
 
-/* ---- who sleeps lets others run, and is no deadlock ---- */
+/* ---- a sleeper lets others run, and is no deadlock ---- */
 
 static int turns;
 
@@ -475,7 +475,7 @@ sleeps_are_short(void)
 GTEST(short_sleeps_are_short_on_one, 1) { sleeps_are_short(); }
 GTEST(short_sleeps_are_short_on_four, 4) { sleeps_are_short(); }
 
-/* ---- nearer than what somebody sleeps for already ---- */
+/* ---- nearer than the time that a thread sleeps for already ---- */
 
 static int sooner;
 
@@ -487,8 +487,8 @@ be_sooner(void *arg)
 }
 
 /*
- * One thread sleeps until a timer that is far away. Who sets a nearer one does
- * not let others run: so that thread must hear of it.
+ * One thread sleeps until a timer that is far away. A goroutine that sets a
+ * nearer one does not let others run: so that thread must hear of it.
  */
 GTEST(nearer_than_the_first, 2)
 {

@@ -388,7 +388,7 @@ tiny_period(void)
 GTEST(tiny_period_on_one, 1) { tiny_period(); }
 GTEST(tiny_period_on_four, 4) { tiny_period(); }
 
-/* Nobody listens, and the program goes on sleeping and working. */
+/* No goroutine receives, and the program goes on sleeping and working. */
 GTEST(tiny_period_unheard, 2)
 {
 	weft_timer *t[10];

@@ -84,8 +84,8 @@ GTEST(fetched_late, 2)
 }
 
 /*
- * Who only ever looks sees it some day, also alone on the one processor. Five
- * seconds are enough.
+ * A goroutine that only looks sees it some day, also alone on one processor.
+ * Five seconds are enough.
  */
 static void
 poll_for_it(int64_t ns)
@@ -237,7 +237,7 @@ GTEST(reset_to_later, 1)
 	weft_timer_free(t);
 }
 
-/* ---- while somebody waits on it ---- */
+/* ---- while a goroutine waits on it ---- */
 
 static int waiting;
 
@@ -614,7 +614,7 @@ GTEST(until_the_past_and_never_on_a_thread, 2)
 
 TEST(until_the_past_without_runtime) { until_the_past(); }
 
-/* Somebody waits on one that is an hour away: that is no deadlock. */
+/* A goroutine waits on one that is an hour away: that is no deadlock. */
 GTEST(pending_is_no_deadlock, 1)
 {
 	int64_t due = weft_deadline(400 * WEFT_MS);

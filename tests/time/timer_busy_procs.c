@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * No processor is idle, or there is none: what is due is seen to all the same,
- * by those who run or by who waits. The limits are far from what happens and
- * from what would happen otherwise, which is seconds or never.
+ * by goroutines that run or by a waiter. The limits are far from what happens
+ * and from what would happen otherwise, which is seconds or never.
  */
 #include "busy.h"
 #include "t.h"
@@ -37,7 +37,7 @@ worker(int64_t ns)
 
 /* ---- contexts ---- */
 
-GTEST(a_deadline_is_seen_by_who_asks, 1)
+GTEST(a_deadline_is_seen_by_the_caller, 1)
 {
 	weft_context *ctx = weft_context_make_until(NULL,
 	    weft_deadline(WEFT_MS));
@@ -155,8 +155,8 @@ tell(void *arg)
 
 /*
  * A timer is set on a processor that is stuck from then on, while the other
- * has always somebody to run: that one still looks around, after some tens of
- * switches and not only after a thousand.
+ * always has a goroutine to run: that one still looks around, after some tens
+ * of switches and not only after a thousand.
  */
 GTEST(timers_of_a_stuck_processor, 2)
 {

@@ -186,7 +186,7 @@ GTEST(fair_to_a_thread, 2)
 	stop_all();
 }
 
-/* Those who run do something for a while before they let others. */
+/* The running goroutines do something for a while before they let others. */
 static void
 work(void)
 {
@@ -281,8 +281,8 @@ GTEST(the_past_is_over_among_workers_on_one, 1) { past_among_workers(2); }
 GTEST(the_past_is_over_among_workers_on_two, 2) { past_among_workers(4); }
 
 /*
- * At each switch a timer is due, and yet those who wait to start, or were
- * woken, do get their turn among those who only yield.
+ * At each switch a timer is due, and yet goroutines that wait to start, or
+ * were woken, do get their turn among those that only yield.
  */
 static void
 start_up(weft_chan *told, weft_chan *c)
@@ -331,9 +331,9 @@ starve(int64_t period, int workers)
 	weft_chan_release(told);
 }
 
-GTEST(ticking_starves_nobody, 1) { starve(1, 2); }
-GTEST(ticking_starves_nobody_among_workers, 1) { starve(WEFT_MS, 2); }
-GTEST(ticking_starves_nobody_on_two, 2) { starve(WEFT_MS, 3); }
+GTEST(ticking_starves_none, 1) { starve(1, 2); }
+GTEST(ticking_starves_none_among_workers, 1) { starve(WEFT_MS, 2); }
+GTEST(ticking_starves_none_on_two, 2) { starve(WEFT_MS, 3); }
 
 /* ---- one processor is stuck ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timers that nobody needs any more take no memory: a million of each kind,
+ * Timers that are not needed any more take no memory: a million of each kind,
  * gone, leave the process as it was.
  */
 #include <errno.h>

@@ -66,7 +66,7 @@ DIES(after_func_null, 1, "null function")
 	weft_after_func(HOUR, NULL, NULL);
 }
 
-/* ---- freed while somebody waits ---- */
+/* ---- freed while a goroutine waits ---- */
 
 static int waiting;
 
@@ -266,7 +266,7 @@ DIES(after_a_deadline_kept, 2, ASLEEP)
 	wait_for_ever();
 }
 
-/* Somebody waits on a timer that has been stopped: nobody can come. */
+/* A goroutine waits on a timer that has been stopped: nothing can wake it. */
 DIES(waiting_on_a_stopped_timer, 2, ASLEEP)
 {
 	weft_timer *t = weft_timer_make(HOUR);
@@ -297,7 +297,7 @@ DIES(after_resizing, 8, ASLEEP)
 	wait_for_ever();
 }
 
-/* Who sleeps for ever has no timer that could wake it. */
+/* A goroutine that sleeps for ever has no timer that could wake it. */
 static void
 sleep_for_ever(int64_t when)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stop, reset and free at the moment of firing. Each firing is either
- * prevented, and then nobody ever sees it, or it is received or run, once; and
+ * prevented, and then it is never seen, or it is received or run, once; and
  * what the call returned says which.
  */
 #include <errno.h>
@@ -26,7 +26,7 @@ dawdle(unsigned *seed, int64_t ns)
 		;
 }
 
-/* ---- nobody receives: then stop and reset are always in time ---- */
+/* ---- no receiver: then stop and reset are always in time ---- */
 
 static void
 check_empty(weft_chan *c, int line)
@@ -47,7 +47,7 @@ one_stop(weft_timer *t, unsigned *seed)
 	else
 		dawdle(seed, 10 * WEFT_US);
 	if (!weft_timer_stop(t))
-		t_fail(__FILE__, __LINE__, "stopped, nobody had received");
+		t_fail(__FILE__, __LINE__, "stop failed, not yet received");
 	check_empty(c, __LINE__);
 	if (rand_r(seed) % 4 == 0)
 		weft_yield();
@@ -142,7 +142,7 @@ GTEST(reset_is_in_time_on_four, 4)
 	each_by_some(reset_unreceived, 8, t_scale(3000));
 }
 
-/* ---- somebody receives: either he has it or stop prevented it ---- */
+/* ---- a receiver: either it has the value or stop prevented it ---- */
 
 struct duel {
 	weft_timer *t;
@@ -304,7 +304,7 @@ count_run(void *arg)
 	__atomic_add_fetch(&ran, 1, __ATOMIC_RELAXED);
 }
 
-/* Each time it is set, it runs or somebody is told that it will not. */
+/* Each time it is set, it runs or a caller is told that it will not. */
 static void
 stop_funcs(unsigned seed, long n, weft_waitgroup *wg)
 {
@@ -344,7 +344,7 @@ run_or_stopped(int goroutines, long n)
 GTEST(run_or_stopped_on_one, 1) { run_or_stopped(2, t_scale(10000)); }
 GTEST(run_or_stopped_on_four, 4) { run_or_stopped(8, t_scale(5000)); }
 
-/* ---- what fires frees, while who set it is hardly back ---- */
+/* ---- what fires frees, while the call that set it is hardly back ---- */
 
 struct last {
 	weft_timer *t;

@@ -34,7 +34,7 @@ nap(int ms)
 	nanosleep(&ts, NULL);
 }
 
-/* Until somebody sleeps on a lock that we hold. */
+/* Until a thread sleeps on a lock that we hold. */
 static void
 await_sleeper(struct lock *l)
 {
@@ -60,7 +60,7 @@ fire(struct timer *t, int64_t now, struct glist *woken)
 PLAIN_THREAD(run_heap, EQ(expire_run(&heap), false))
 
 /* It is in no heap that is looked at, as if it had left it. */
-TEST(who_is_about_to_wake_is_counted)
+TEST(one_about_to_wake_is_counted)
 {
 	pthread_t t;
 
@@ -72,22 +72,22 @@ TEST(who_is_about_to_wake_is_counted)
 	while (!fires)
 		nap(1);
 	EQ(expire_pending(), true);
-	/* no deadlock, but ask again: it may wake nobody */
+	/* no deadlock, but ask again: it may wake no goroutine */
 	EQ(deadlock_check(), true);
 	go_on = true;
 	EQ(pthread_join(t, NULL), 0);
 	EQ(expire_pending(), false);
 }
 
-/* ---- nobody runs, no timer is set, and yet ---- */
+/* ---- no goroutine runs, no timer is set, and yet ---- */
 
 PLAIN_THREAD(check_it, EQ(deadlock_check(), false))
 
 /*
- * Who looks for a deadlock is held up between the look at who is asleep and
- * the one at the last heap, where it finds nothing. Meanwhile somebody ran.
+ * The deadlock check is held up between the look at the Ps that are idle and
+ * the one at the last heap, where it finds nothing. Meanwhile a P ran.
  */
-TEST(somebody_ran_between_two_looks)
+TEST(a_p_ran_between_two_looks)
 {
 	pthread_t t;
 
@@ -115,7 +115,7 @@ PLAIN_THREAD(sleep_and_leave, EQ(m_sleep(&leaving), false))
  * lock a timer is set, and it is asked to wait for that. It leaves, but tells
  * another one.
  */
-TEST(who_leaves_passes_the_watch_on)
+TEST(a_leaving_watcher_passes_the_watch_on)
 {
 	int64_t hour = os_now_ns() + INT64_C(3600000000000);
 	pthread_t t;

@@ -186,7 +186,7 @@ vectors(struct me *me)
 	registers_vector(seed + 1, 50000);
 }
 
-/* Changed and put back in between calls; nobody else may see it. */
+/* Changed and put back in between calls; no other goroutine may see it. */
 static void
 rounding(struct me *me)
 {

@@ -209,7 +209,7 @@ check_audit(void)
 	static char text[16384];
 	static char can[] = ": can be preempted by signals";
 
-	/* With a sanitizer there are no signals, and nobody asks. */
+	/* With a sanitizer there are no signals, and no audit. */
 	if (TORTURE_SAN)
 		return;
 	MUST(weft_preempt_explain(text, sizeof text) < sizeof text);
@@ -292,7 +292,7 @@ check_counts(const weft_preempt_stats *s)
 	}
 }
 
-/* Who had no turn in that time, on a busy machine, has the watchdog's. */
+/* A worker that had no turn by then, on a busy machine, has the watchdog's. */
 static int
 run(int argc, char **argv)
 {

@@ -136,7 +136,7 @@ streams(struct me *me)
 	free(text);
 }
 
-/* ---- sorting, with somebody called back who computes ---- */
+/* ---- sorting, with a callback that computes ---- */
 
 static int
 slowly(const void *a, const void *b)

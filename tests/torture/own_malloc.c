@@ -129,7 +129,7 @@ realloc(void *p, size_t bytes)
 	return q;
 }
 
-/* No aligned_alloc: nobody here asks for it. */
+/* No aligned_alloc: it is not called here. */
 int
 main(int argc, char **argv)
 {

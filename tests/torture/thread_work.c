@@ -85,7 +85,7 @@ locks_once(void)
 	pthread_mutexattr_destroy(&a);
 }
 
-/* Nobody but the owner sees the two differ. */
+/* Only the owner sees the two differ. */
 static void
 both(volatile uint64_t *a, volatile uint64_t *b, uint64_t steps)
 {

@@ -189,7 +189,7 @@ writer(int fd, int n)
 	close(fd);
 }
 
-/* A read that nobody announced waits for another goroutine. */
+/* A read that was not announced waits for another goroutine. */
 static void
 pipes(struct me *me)
 {
@@ -254,7 +254,7 @@ pinned_for_good(struct me *me)
 	weft_waitgroup_wait(&wg);
 }
 
-/* ---- processors, while nobody may call anything for a while ---- */
+/* ---- processors, while no goroutine may call anything for a while ---- */
 
 static void
 processors(struct me *me)

@@ -333,7 +333,7 @@ TEST(moved)
 /* ---- no memory ---- */
 
 #ifdef WEFT_DEBUG
-/* Refused it is as it was; who stops one can set one again. */
+/* Refused it is as it was; a caller that stops one can set one again. */
 TEST(refused)
 {
 	int n = 0;
@@ -433,7 +433,7 @@ setter(void *seed)
 		prevented += timer_stop(&t[i]);
 	__atomic_add_fetch(&armed, set, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&stopped, prevented, __ATOMIC_RELAXED);
-	free(t);		/* nobody knows of them any more */
+	free(t);		/* no heap has them any more */
 	return NULL;
 }
 
