@@ -65,7 +65,8 @@ void weft_unpin(void);
  * is. A weft_pin makes every switch slower; a hold costs nothing unless the
  * goroutine waits. They nest, up to 65,535 deep; a release without a hold
  * does nothing, and neither do both on another thread. Legal between
- * weft_blocking_enter and _leave, and in a signal handler if both are.
+ * weft_blocking_enter and _leave, and in a signal handler if both are. The
+ * hold of a goroutine ends with it.
  */
 void weft_thread_hold(void);
 void weft_thread_release(void);

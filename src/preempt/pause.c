@@ -106,6 +106,20 @@ why_not_pause(struct m *mp, uintptr_t pc)
 }
 
 /*
+ * Its own queue and the global one in turn, as alternate_sources. Only if the
+ * P is given away: that of a pinned M has global_at 0, see m_acquire.
+ */
+static void
+alternate(struct p *pp)
+{
+	pp->fair.global_first = !pp->fair.global_first;
+	if (pp->fair.global_first)
+		pp->fair.global_at = 0;
+	else
+		next_global_done(pp);
+}
+
+/*
  * sched.lock held: the M that gets P pp. The one whose goroutine is first in
  * the global queue, if that is bound and pp has no work of its own; else an
  * idle one, which searches. If none is idle, or if too many threads are
@@ -122,13 +136,11 @@ successor(struct p *pp)
 	if (a_load_relaxed(&sched.n_paused) + kept <= sched.max_m ||
 	    globq_urgent(&sched.globq))
 		mp = m_idle_get();
-	/* Its own queue and the global one in turn, as alternate_sources. */
-	pp->fair.global_first = !pp->fair.global_first;
-	if (pp->fair.global_first)
-		pp->fair.global_at = 0;
-	else
-		next_global_done(pp);
-	return mp ? mp : pin_take_any();
+	if (!mp)
+		mp = pin_take_any();
+	if (mp)
+		alternate(pp);
+	return mp;
 }
 
 /* sched.lock held: queues the goroutine, bound to its M. */

@@ -67,6 +67,7 @@ pin_wait(struct m *mp)
 		return NULL;
 	if (a_load_relaxed(&sched.stopping) & STOP_ENDED)
 		m_halt();
+	a_store_relaxed(&mp->preempt_req, 0);	/* it has yielded */
 	pp = m_p(mp) ? m_release(mp) : NULL;
 	lock_take(&sched.lock);
 	rt_uncount_detached(mp);

@@ -76,7 +76,8 @@ plan_take(struct p *pp, struct m *mp, int why)
 	if (!a_load_relaxed(&sched.stopping) &&
 	    ((computes && a_load_relaxed(&sched.n_detached[DETACHED_RUNNING]) +
 	    mon.n_take >= sched.max_detached) || !m_available(&later)) &&
-	    !(later && !computes && waited_long(pp))) {
+	    !(!computes && waited_long(pp) &&
+	    (later || a_load_relaxed(&sched.n_bound)))) {
 		if (later) {
 			wake_no_later(mon.now + step_ns);
 			return;
@@ -228,7 +229,7 @@ slice_of(struct p *pp, struct m *mp)
 	uint32_t procs = a_load_relaxed(&sched.procs), n;
 	int64_t least = mon.slice < slice_min ? mon.slice : slice_min;
 
-	if (a_load_relaxed(&pp->spawner_waits))
+	if (a_load_relaxed(&pp->spawners_wait))
 		return least;
 	if (!a_load_relaxed(&mp->unmovable) && preempt_moves())
 		return mon.slice;
@@ -298,10 +299,10 @@ check_slice(struct p *pp, struct m *mp)
 		plan_take(pp, mp, WEFT_RETAKE_ASLEEP);
 		return;
 	}
-	if (mon.urgent &&
+	if (mon.urgent && !fair_runs_urgent(&pp->fair) &&
 	    (!mon.oldest || w->since < mon.oldest->snapshot.since))
 		mon.oldest = pp;
-	if (mon.now >= over && a_load_relaxed(&pp->spawner_waits))
+	if (mon.now >= over && a_load_relaxed(&pp->spawners_wait))
 		fair_set_due(&pp->fair, FAIR_RING);	/* it is there */
 	if (mon.now >= over || w->step != FINE)
 		escalate(pp, mp);
@@ -362,7 +363,8 @@ stuck_check(struct p *pp)
 	mon.n_asked += w->step != FINE;
 }
 
-/* An urgent goroutine waits: the one that has run longest is stopped. */
+/* An urgent goroutine waits: the one that has run longest is stopped. (Not
+ * another urgent one on a P that shares.) */
 void
 stuck_preempt_oldest(void)
 {
@@ -374,14 +376,9 @@ stuck_preempt_oldest(void)
 		return;
 	until = pp->snapshot.since + (a_load_relaxed(&mp->unmovable) ?
 	    shortest_slice : short_slice);
-	if (a_load_relaxed(&pp->fair.share)) {
-		int64_t next = (int64_t)a_load_relaxed(&pp->fair.urgent_next);
-
-		if (a_load_relaxed(&pp->fair.urgent_turn))
-			return;		/* until its slice is over */
-		if (until < next)
-			until = next;
-	}
+	if (a_load_relaxed(&pp->fair.share) &&
+	    until < (int64_t)a_load_relaxed(&pp->fair.urgent_next))
+		until = (int64_t)a_load_relaxed(&pp->fair.urgent_next);
 	if (mon.now >= until)
 		escalate(pp, mp);
 	else

@@ -63,6 +63,15 @@ end_urgent_turn(struct fairness *f, int64_t now)
 		ns = between_max;
 	a_store_relaxed(&f->urgent_next, (uint64_t)(now + ns));
 	a_store_relaxed(&f->urgent_turn, false);
+	a_store_relaxed(&f->urgent_chain, false);
+}
+
+void
+fair_urgent_over(struct fairness *f)
+{
+	if (a_load_relaxed(&f->urgent_turn))
+		end_urgent_turn(f, os_now_ns());
+	a_store_relaxed(&f->urgent_chain, false);
 }
 
 bool
@@ -78,11 +87,18 @@ fair_urgent(struct fairness *f, bool waits)
 	now = os_now_ns();
 	if (a_load_relaxed(&f->urgent_turn))
 		end_urgent_turn(f, now);
-	if (!waits || now < (int64_t)a_load_relaxed(&f->urgent_next))
-		return false;
-	f->urgent_at = now;
-	a_store_relaxed(&f->urgent_turn, true);
-	return true;
+	return waits && now >= (int64_t)a_load_relaxed(&f->urgent_next);
+}
+
+void
+fair_chain_urgent(struct fairness *f)
+{
+	fair_chain(f);		/* ends the urgent turn before this one */
+	a_store_relaxed(&f->urgent_chain, true);
+	if (a_load_relaxed(&f->share)) {
+		f->urgent_at = os_now_ns();
+		a_store_relaxed(&f->urgent_turn, true);
+	}
 }
 
 /* ---- the monitor ---- */
@@ -148,6 +164,15 @@ long_chain(struct fairness *f, int tid, int64_t ns)
 	return false;
 }
 
+/* Since when has the source waited for a turn, or for its next mark? */
+static int64_t
+last_served(const struct fairness *f, enum fair_source source)
+{
+	int64_t since = f->seen[source].since, marked = f->seen[source].marked;
+
+	return since > marked ? since : marked;
+}
+
 /*
  * The turns of a chain may be a little shorter than a slice: after a whole one
  * a goroutine in the ring would wait for two of them, and the next turn.
@@ -172,9 +197,9 @@ fair_watch(struct p *pp, int tid, bool stuck, int64_t now, int64_t slice)
 			f->timed_until = now + timed_for;
 		if (urgent && ns >= share_after)
 			share_until = now + share_for;
-		if (ns < due_after(s, slice))
+		if (ns < 0 || now - last_served(f, s) < due_after(s, slice))
 			continue;
-		f->seen[s].since = now;
+		f->seen[s].marked = now;
 		fair_set_due(f, s);
 	}
 	a_store_relaxed(&f->timed, now < f->timed_until);

@@ -67,6 +67,7 @@ struct fairness {
 	a32 visits;		/* searches of other Ps, by steal_first */
 	a64 urgent_next;	/* share: no urgent turn before this time */
 	abool urgent_turn;	/* share: the last turn was an urgent one */
+	abool urgent_chain;	/* the chain began with an urgent goroutine */
 
 	/* the owner */
 	uint32_t served;	/* the due source that was served last */
@@ -82,13 +83,13 @@ struct fairness {
 	uint64_t chain_at;	/* timed: when the chain began, cycles */
 	uint64_t quantum;	/* timed: what a chain may use, cycles */
 	int64_t urgent_at;	/* share: when the last urgent turn began */
-	bool urgent_chain;	/* the chain began with an urgent goroutine */
 	bool global_first;	/* toggles: see alternate_sources */
 
 	/* the monitor */
 	struct {
 		uint32_t mark;	/* how many the source had given out */
 		int64_t since;	/* ... since when, or when it was empty */
+		int64_t marked;	/* when it was last marked as due */
 	} seen[FAIR_SOURCES];
 	int64_t timed_until;
 	int ring_tid;		/* the thread that had the P, when the ring */
@@ -102,15 +103,21 @@ enum {
 
 /* The owner: a goroutine was taken from the line, and a chain begins. */
 void fair_chain_timed(struct fairness *f);
+/* ... and the one before it was urgent. */
+void fair_urgent_over(struct fairness *f);
 
 static always_inline void
 fair_chain(struct fairness *f)
 {
 	f->picks = 0;
-	f->urgent_chain = false;
+	if (unlikely(a_load_relaxed(&f->urgent_chain)))
+		fair_urgent_over(f);
 	if (unlikely(a_load_relaxed(&f->timed)))
 		fair_chain_timed(f);
 }
+
+/* The owner: the same, and the goroutine is an urgent one. */
+void fair_chain_urgent(struct fairness *f);
 
 /* The owner: the chain's count is used up. May it go on all the same? */
 static inline bool
@@ -122,6 +129,14 @@ fair_goes_on(struct fairness *f)
 
 /* The owner: the next source that is due, which ends its being due; or -1. */
 int fair_next_due(struct fairness *f);
+
+/* The monitor: is an urgent goroutine running, on a P that shares? */
+static inline bool
+fair_runs_urgent(struct fairness *f)
+{
+	return a_load_relaxed(&f->share) && a_load_relaxed(&f->urgent_turn) &&
+	    a_load_relaxed(&f->urgent_chain);
+}
 
 /*
  * The owner, once for each search: is this the turn of the urgent goroutine,

@@ -239,8 +239,10 @@ global_by_count(struct p *pp)
 static struct g *
 begin_chain(struct p *pp, struct g *gp, bool urgent)
 {
-	fair_chain(&pp->fair);
-	pp->fair.urgent_chain = urgent;
+	if (urgent)
+		fair_chain_urgent(&pp->fair);
+	else
+		fair_chain(&pp->fair);
 	return gp;
 }
 
@@ -296,8 +298,10 @@ next_runnable(struct m *mp)
 		struct g *gp = mp->handoff_g;
 
 		mp->handoff_g = NULL;
-		if (unlikely(mp->pinned))
+		if (unlikely(mp->pinned)) {
+			check(!gp);	/* it would be lost */
 			return pin_wait(mp);
+		}
 		if (unlikely(gp != NULL))
 			return gp;
 		if (unlikely(mp->must_migrate) && m_p(mp))

@@ -123,8 +123,8 @@ static inline bool
 due(struct p *pp)
 {
 	return unlikely(a_load_relaxed(&pp->fair.due)) &&
-	    !(pp->fair.urgent_chain && pp->fair.picks < NEXT_RUN_MAX &&
-	    runq_peek_next(&pp->q));
+	    !(a_load_relaxed(&pp->fair.urgent_chain) &&
+	    pp->fair.picks < NEXT_RUN_MAX && runq_peek_next(&pp->q));
 }
 
 /* Is it the oldest newborn's turn, by time? */

@@ -78,8 +78,9 @@ struct p {
 	bool steal_first;	/* search other Ps before the own queue */
 	bool poll_first;	/* ... and the network: netpoll_poll_soon */
 	bool has_pinned_m;	/* its M is pinned: never switch directly */
-	abool spawner_waits;	/* for children: the monitor reads it, and the
-				 * spawner, wherever it runs, clears it */
+	a32 spawners_wait;	/* how many, for children: the monitor reads
+				 * it; a spawner, wherever it runs by then,
+				 * uncounts itself */
 	uint64_t clock_read_at;	/* by expire_due_slow, in cycles */
 	struct rand rand;
 	struct gcache gs;

@@ -459,6 +459,18 @@ yield_needs_search(struct p *pp)
 	return true;
 }
 
+/* The goroutine stays on its M, which may run no other meanwhile. Inside on
+ * entry, outside on return. */
+static cold void
+yield_holding(struct m *mp, struct p *pp)
+{
+	if (pp)
+		a_bump(&pp->stats.yields, 1);
+	if (!pp || !runq_empty(&pp->q) || yield_needs_search(pp))
+		pin_yield_global(mp);
+	rt_leave_out(m_self());
+}
+
 /* Outside on entry and return. */
 static always_inline void
 yield(struct m *mp, struct g *gp)
@@ -467,12 +479,11 @@ yield(struct m *mp, struct g *gp)
 	struct p *pp;
 
 	rt_enter(mp);
+	pp = m_p(mp);
 	if (unlikely(gp->holds_thread)) {
-		pin_yield_global(mp);
-		rt_leave_out(m_self());
+		yield_holding(mp, pp);
 		return;
 	}
-	pp = m_p(mp);
 	if (likely(pp)) {
 		a_bump(&pp->stats.yields, 1);
 		next = next_local(pp);

@@ -61,9 +61,9 @@ let_children_run(struct p *pp)
 	uint64_t start = cpu_cycles();
 	struct m *mp;
 
-	a_store_relaxed(&pp->spawner_waits, true);
+	a_add_relaxed(&pp->spawners_wait, 1);
 	sched_yield_now();
-	a_store_relaxed(&pp->spawner_waits, false);
+	a_add_relaxed(&pp->spawners_wait, -1u);
 	if (likely(cpu_cycles() - start <
 	    SPAWN_SLOW_FEW_US * cpu_cycles_few_us()))
 		return;

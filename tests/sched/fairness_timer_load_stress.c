@@ -11,15 +11,16 @@
 enum { LEAST_PERCENT = 20, HEAD_START_MS = 200 };
 
 static long urgent_us, others_us, begun, ended, n_timers;
+static int job_us = 1000;
 
 /*
- * A millisecond of work, which counts from the first timer on; piece by piece,
- * since one that is preempted may never come to its end.
+ * So much work, which counts from the first timer on; piece by piece, since
+ * one that is preempted may never come to its end.
  */
 static void
-work(long *us)
+work(long *us, int most)
 {
-	for (int i = 0; i < 100 && going_on(); i++) {
+	for (int i = 0; i < most / 10 && going_on(); i++) {
 		burn(10 * WEFT_US);
 		if (get(&begun))
 			__atomic_add_fetch(us, 10, __ATOMIC_RELAXED);
@@ -31,7 +32,7 @@ job(void *arg)
 {
 	(void)arg;
 	__atomic_store_n(&begun, 1, __ATOMIC_RELAXED);
-	work(&urgent_us);
+	work(&urgent_us, job_us);
 	if (going_on())
 		__atomic_add_fetch(&ended, 1, __ATOMIC_RELAXED);
 }
@@ -40,7 +41,7 @@ static void
 yields(void)
 {
 	while (going_on()) {
-		work(&others_us);
+		work(&others_us, 1000);
 		weft_yield();
 	}
 }
@@ -49,7 +50,7 @@ static void
 loops(void)
 {
 	while (going_on())
-		work(&others_us);
+		work(&others_us, 1000);
 }
 
 /* CPUs that it can use at the same time. */
@@ -61,15 +62,15 @@ usable(void)
 	return weft_procs() < cpus ? weft_procs() : cpus;
 }
 
-/* One of a millisecond is due every 1/1.5 ms for each CPU. */
+/* One is due after 1/1.5 of its time for each CPU. */
 static void
 set_timers(double seconds)
 {
-	int n = usable();
+	int64_t every = job_us * WEFT_US * 2 / 3 / usable();
 	int64_t start = weft_deadline(HEAD_START_MS * WEFT_MS);
 	int64_t end = start + (int64_t)(seconds * WEFT_SECOND);
 
-	for (int64_t t = start; t < end; t += WEFT_MS * 2 / 3 / n, n_timers++)
+	for (int64_t t = start; t < end; t += every, n_timers++)
 		OK(weft_after_func(t - weft_now(), job, NULL) != NULL);
 }
 
@@ -98,3 +99,14 @@ GTEST(yielders_on_8, 8) { beside_urgent(yields); }
 GTEST(loops_on_1, 1) { beside_urgent(loops); }
 GTEST(loops_on_2, 2) { beside_urgent(loops); }
 GTEST(loops_on_8, 8) { beside_urgent(loops); }
+
+/* So short that none of them is preempted. */
+static void
+beside_short_jobs(void)
+{
+	job_us = 300;
+	beside_urgent(yields);
+}
+
+GTEST(short_jobs_on_1, 1) { beside_short_jobs(); }
+GTEST(short_jobs_on_2, 2) { beside_short_jobs(); }
