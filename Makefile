@@ -99,6 +99,14 @@ ALL	= $(B)/all.o
 LIBA	= $(B)/libweft.a
 LIBSO	= $(B)/libweft.so
 CHECKSA	= $(B)/libweft-checks.a
+# TLS is a library of its own, over OpenSSL: only for this machine and its libc,
+# where the headers are. `make TLS=` leaves it out.
+TLS	:= $(if $(MUSL)$(STATIC)$(filter-out $(HOST),$(ARCH)),,$(shell \
+	printf '\043include <openssl/ssl.h>\nint x = TLS1_3_VERSION;\n' | \
+	$(CC) -fsyntax-only -x c - 2> /dev/null && echo 1))
+TLSA	= $(if $(TLS),$(B)/libweft-tls.a)
+TLSSO	= $(if $(TLS),$(B)/libweft-tls.so)
+TLSLIBS	= $(if $(TLS),-lssl -lcrypto)
 TESTS	= $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/*/*.c)) \
 	$(if $(shell command -v $(CXX)),\
 	$(patsubst tests/%.cc,$(B)/tests/%,$(wildcard tests/*/*.cc)))
@@ -115,6 +123,9 @@ PLUGINS	= $(if $(STATIC),,$(if $(shell command -v $(CXX)),\
 	$(B)/tests/plugin.so $(B)/tests/plugin_weft.so))
 ifeq ($(PLUGINS),)
 TESTS	:= $(filter-out %/cxx_loaded,$(TESTS))
+endif
+ifeq ($(TLS),)
+TESTS	:= $(filter-out $(B)/tests/tls/%,$(TESTS))
 endif
 # These are run by `make torture`.
 TESTS	:= $(filter-out $(B)/tests/torture/%,$(TESTS))
@@ -133,7 +144,7 @@ BENCH	= $(B)/bench/weft-bench $(if $(STATIC),,$(B)/bench/weft-loops)
 Q	= $(if $(V),,@)
 say	= @$(if $(V),true,printf '  %-7s %s\n' $(1) $@)
 
-all: $(LIBA) $(LIBSO) $(CHECKSA) $(EXAMPLES) $(BENCH) $(B)/weft.pc
+all: $(LIBA) $(LIBSO) $(CHECKSA) tls $(EXAMPLES) $(BENCH) $(B)/weft.pc
 
 # ---- the library
 
@@ -182,7 +193,40 @@ $(B)/obj/checks.o: checks/checks.c
 $(CHECKSA): $(B)/obj/checks.o
 	$(Q)rm -f $@ && ar rcs $@ $<
 
-# Writes both files.
+# ---- TLS
+
+TLS_OBJ	= $(patsubst tls/%.c,$(B)/tls/%.o,$(wildcard tls/*.c))
+
+tls: $(TLSA) $(TLSSO)
+ifeq ($(TLS),)
+	@echo "  no libweft-tls: $(if $(MUSL)$(STATIC)$(filter-out \
+	    $(HOST),$(ARCH)),not in this variant,no headers of OpenSSL \
+	    (apt install libssl-dev))"
+endif
+
+$(B)/tls/%.o: tls/%.c
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(CFLAGS) $(COMMON) -Iinclude -fPIC -fvisibility=hidden \
+	    -fno-lto -MMD -MP -c -o $@ $<
+
+# One object, as libweft.a: hidden names are made local.
+$(B)/libweft-tls.a: $(TLS_OBJ)
+	$(call say,LD)
+	$(Q)$(CROSS)ld -r -o $(B)/tls/all.o $(TLS_OBJ)
+	$(Q)$(OBJCOPY) --localize-hidden $(B)/tls/all.o $(B)/tls/tls.o
+	$(Q)rm -f $@ && ar rcs $@ $(B)/tls/tls.o
+
+$(B)/libweft-tls.so: $(TLS_OBJ) $(LIBSO) tls/tls.map
+	$(call say,CC)
+	$(Q)$(CC) -shared $(SANFLAGS) -pthread \
+	    -Wl,-soname,libweft-tls.so.$(SO_MAJOR) \
+	    -Wl,--version-script=tls/tls.map -Wl,-z,noexecstack \
+	    $(if $(SAN),,-Wl,-z,defs) -o $@.$(SO_MAJOR) $(TLS_OBJ) \
+	    -L$(B) -lweft $(TLSLIBS)
+	$(Q)ln -sf libweft-tls.so.$(SO_MAJOR) $@
+
+# Writes all files.
 $(B)/weft.pc: Makefile FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' 'prefix=$(PREFIX)' 'Name: weft' \
@@ -196,6 +240,10 @@ $(B)/weft.pc: Makefile FORCE
 	    'Version: $(VERSION)' 'Requires: weft = $(VERSION)' \
 	    'Cflags: $(CHECKS)' \
 	    'Libs: -L$${prefix}/lib -lweft-checks' > $(B)/weft-checks.pc
+	@printf '%s\n' 'prefix=$(PREFIX)' 'Name: weft-tls' \
+	    'Description: TLS for weft, by OpenSSL' 'Version: $(VERSION)' \
+	    'Requires: weft = $(VERSION)' 'Requires.private: openssl' \
+	    'Libs: -L$${prefix}/lib -lweft-tls' > $(B)/weft-tls.pc
 
 install: all man
 	install -d $(DESTDIR)$(PREFIX)/include/weft \
@@ -203,12 +251,15 @@ install: all man
 	    $(DESTDIR)$(PREFIX)/share/man/man3
 	install -m 644 $(MAN)/*.3 $(DESTDIR)$(PREFIX)/share/man/man3
 	install -m 644 include/weft.h $(DESTDIR)$(PREFIX)/include
-	install -m 644 include/weft/*.h $(DESTDIR)$(PREFIX)/include/weft
-	install -m 644 $(LIBA) $(CHECKSA) $(DESTDIR)$(PREFIX)/lib
-	install -m 755 $(LIBSO).$(SO_MAJOR) $(DESTDIR)$(PREFIX)/lib
-	ln -sf libweft.so.$(SO_MAJOR) $(DESTDIR)$(PREFIX)/lib/libweft.so
+	install -m 644 $(filter-out $(if $(TLS),,%/tls.h),$(wildcard \
+	    include/weft/*.h)) $(DESTDIR)$(PREFIX)/include/weft
+	install -m 644 $(LIBA) $(CHECKSA) $(TLSA) $(DESTDIR)$(PREFIX)/lib
+	install -m 755 $(LIBSO:=.$(SO_MAJOR)) $(TLSSO:=.$(SO_MAJOR)) \
+	    $(DESTDIR)$(PREFIX)/lib
+	for lib in $(notdir $(LIBSO) $(TLSSO)); do \
+	    ln -sf $$lib.$(SO_MAJOR) $(DESTDIR)$(PREFIX)/lib/$$lib; done
 	install -m 644 $(B)/weft.pc $(B)/weft-checks.pc \
-	    $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	    $(if $(TLS),$(B)/weft-tls.pc) $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	install -d $(DESTDIR)$(PREFIX)/lib/cmake/weft
 	for f in weft-config weft-config-version; do \
 	    sed -e 's/@VERSION@/$(VERSION)/; s/@SO_MAJOR@/$(SO_MAJOR)/' \
@@ -254,6 +305,11 @@ $(B)/tests/http/%: tests/http/%.c $(HARNESS) $(HTTP) $(LIBA)
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(USER) -iquote examples/http -o $@ $(filter-out %.h,$^)
+
+$(B)/tests/tls/%: tests/tls/%.c $(HARNESS) $(TLSA) $(LIBA)
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(USER) -o $@ $< $(filter %.o %.a,$^) $(TLSLIBS)
 
 CHECKED	= $(addprefix $(B)/tests/preempt/checkpoint_inserted_,loop handler)
 $(CHECKED): $(CHECKSA)
@@ -349,7 +405,7 @@ $(B)/bench/weft-loops: $(filter-out %/mix.c,$(wildcard bench/foreign/*.c)) \
 	    -L$(@D) -lmix -Wl,-rpath,'$$ORIGIN'
 
 -include $(OBJ:.o=.d) $(B)/obj/checks.d $(HARNESS:.o=.d) $(TESTS:=.d) \
-	$(EXAMPLES:=.d) $(HTTP_OBJ:.o=.d) $(BENCH:=.d)
+	$(EXAMPLES:=.d) $(HTTP_OBJ:.o=.d) $(BENCH:=.d) $(TLS_OBJ:.o=.d)
 
 # ---- doing things
 
@@ -422,6 +478,6 @@ include bench/real/real.mk
 
 FORCE:
 
-.PHONY: all man docs-check demo test valgrind torture torture-static models \
+.PHONY: all tls man docs-check demo test valgrind torture torture-static models \
 	lint bench bench-http install clean
 .DELETE_ON_ERROR:
