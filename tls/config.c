@@ -14,7 +14,6 @@
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
-#include <openssl/rand.h>
 #include <openssl/x509_vfy.h>
 
 enum { PEM_MAX = 16 << 20, ALPN_MAX = 255 };
@@ -245,14 +244,18 @@ select_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_len,
 	return SSL_TLSEXT_ERR_OK;
 }
 
-/* Sessions of one configuration are of no use to another one. */
+/*
+ * Sessions of one server's configuration are of no use to another one, whose
+ * tickets have other keys. For clients they are: all have the same context, or
+ * a client would refuse its own session in another process.
+ */
 static bool
 set_sessions(weft_tls_config *conf, const weft_tls_options *o)
 {
-	unsigned char id[16];
+	static const unsigned char context[] = "weft";
 
-	if (RAND_bytes(id, sizeof id) != 1 ||
-	    SSL_CTX_set_session_id_context(conf->ctx, id, sizeof id) != 1)
+	if (SSL_CTX_set_session_id_context(conf->ctx, context,
+	    sizeof context - 1) != 1)
 		return false;
 	if (o->session_lifetime > 0)
 		SSL_CTX_set_timeout(conf->ctx,

@@ -209,26 +209,42 @@ weft_tls_fd(const weft_tls *c)
 
 /* ---- closing ----------------------------------------------------------- */
 
+/*
+ * Within a stretch. OpenSSL refuses in the middle of a message of the protocol:
+ * that is taken in first.
+ */
+static enum tls_step
+put_notify(weft_tls *c)
+{
+	enum tls_step step = TLS_DONE;
+	int r;
+
+	if (SSL_in_init(c->ssl))
+		step = tls_judge(c, SSL_do_handshake(c->ssl));
+	if (step != TLS_DONE)
+		return step;
+	r = SSL_shutdown(c->ssl);
+	/* 0 is not an error: the peer has not said it yet. */
+	return r >= 0 ? TLS_DONE : tls_judge(c, r);
+}
+
 /* Puts close_notify into `out`, once: 0 or -errno; -EAGAIN: not before there is
- * more input. */
+ * more input, -ENOBUFS: or room. */
 static int
 say_goodbye(weft_tls *c)
 {
-	int error = tls_begin(c), r;
+	int error = tls_begin(c);
+	enum tls_step step;
 
 	if (error)
 		return error;
 	if (!c->established) {
 		error = -ENOTCONN;
-	} else if (!c->shut && SSL_in_init(c->ssl)) {
-		error = -EAGAIN;
 	} else if (!c->shut) {
-		r = SSL_shutdown(c->ssl);
-		/* 0 is not an error: the peer has not said it yet. */
-		if (r < 0 && tls_judge(c, r) == TLS_FAILED)
-			error = c->failed;
-		else
-			c->shut = true;
+		step = put_notify(c);
+		c->shut = step == TLS_DONE;
+		error = step == TLS_DONE ? 0 : step == TLS_FAILED ? c->failed :
+		    step == TLS_WANTS_ROOM ? -ENOBUFS : -EAGAIN;
 	}
 	tls_end(c);
 	return error;
@@ -238,15 +254,19 @@ public int
 weft_tls_shutdown(weft_tls *c)
 {
 	int error = tls_enter(c);
+	bool again;
 
 	if (error)
 		return error;
 	weft_mutex_lock(&c->writing);
-	while ((error = say_goodbye(c)) == -EAGAIN)
-		if ((error = tls_await_input(c)) != 0)
-			break;
-	if (!error)
-		error = transport_push(c, 0);
+	do {
+		error = say_goodbye(c);
+		again = error == -EAGAIN || error == -ENOBUFS;
+		if (error == -EAGAIN)
+			error = tls_await_input(c);
+		if (!error || error == -ENOBUFS)
+			error = transport_push(c, 0);
+	} while (again && !error);
 	transport_unlock(c);
 	error = tls_fail(c, "shutdown", error);
 	tls_leave(c);

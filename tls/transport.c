@@ -71,6 +71,10 @@ bio_write(BIO *b, const char *from, int len)
 	struct tls_buffer *out = &c->out;
 
 	BIO_clear_retry_flags(b);
+	/* Nothing may follow close_notify. (A reader answers updates of keys
+	 * still; the peer may have closed its socket, and would reset it.) */
+	if (c->shut)
+		return len;
 	if (out->end >= TLS_OUT_MOST) {
 		BIO_set_retry_write(b);
 		return -1;

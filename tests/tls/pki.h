@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Certificates for tests, made in memory when they are needed, and connections
+ * of both kinds: of weft, and of plain OpenSSL on a thread of its own.
+ */
+#ifndef TEST_PKI_H
+#define TEST_PKI_H
+
+#define _GNU_SOURCE 1
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include <weft/tls.h>
+
+#include "fd_pairs.h"
+#include "run_env.h"
+
+/*
+ * OpenSSL is not compiled for ThreadSanitizer, which sees its calls of libc and
+ * locks, but not the atomic operations that order them: what it reports within
+ * them is no race. What our own code does is still looked at.
+ */
+const char *__tsan_default_suppressions(void);
+__attribute__((__used__)) const char *
+__tsan_default_suppressions(void)
+{
+	return "called_from_lib:libssl.so\ncalled_from_lib:libcrypto.so\n"
+	    "race:libssl.so\nrace:libcrypto.so\n";
+}
+
+#define MUST(x) do { if (!(x)) { t_fail(__FILE__, __LINE__, #x); abort(); } \
+	} while (0)
+
+/* ---- certificates ------------------------------------------------------ */
+
+struct identity {
+	char *cert, *key;	/* PEM */
+	X509 *x;
+	EVP_PKEY *pkey;
+};
+
+static inline char *
+pem_text(BIO *b)
+{
+	char *p, *text;
+	long n = BIO_get_mem_data(b, &p);
+
+	text = strndup(p, (size_t)n);
+	BIO_free(b);
+	return text;
+}
+
+static inline void
+add_extension(X509 *x, X509 *issuer, int nid, const char *value)
+{
+	X509V3_CTX v3;
+	X509_EXTENSION *e;
+
+	X509V3_set_ctx(&v3, issuer, x, NULL, NULL, 0);
+	e = X509V3_EXT_conf_nid(NULL, &v3, nid, value);
+	MUST(e && X509_add_ext(x, e, -1) == 1);
+	X509_EXTENSION_free(e);
+}
+
+/* Signed by ca, or by itself. alt: "DNS:a,IP:b"; NULL: it is an authority. It
+ * is valid from a day ago for so many days. */
+static inline struct identity
+identity(const char *cn, const char *alt, const struct identity *ca, int days)
+{
+	static int serial = 1;
+	struct identity id = {0};
+	X509 *x = id.x = X509_new();
+	X509_NAME *name = X509_get_subject_name(x);
+	BIO *b = BIO_new(BIO_s_mem());
+
+	MUST(b && (id.pkey = EVP_EC_gen("P-256")));
+	X509_set_version(x, 2);
+	ASN1_INTEGER_set(X509_get_serialNumber(x), serial++);
+	X509_gmtime_adj(X509_getm_notBefore(x), -86400);
+	X509_gmtime_adj(X509_getm_notAfter(x), (days - 1) * 86400L);
+	X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
+	    (const unsigned char *)cn, -1, -1, 0);
+	X509_set_issuer_name(x, ca ? X509_get_subject_name(ca->x) : name);
+	X509_set_pubkey(x, id.pkey);
+	add_extension(x, ca ? ca->x : x, NID_basic_constraints,
+	    alt ? "CA:FALSE" : "critical,CA:TRUE");
+	if (alt)
+		add_extension(x, ca ? ca->x : x, NID_subject_alt_name, alt);
+	MUST(X509_sign(x, ca ? ca->pkey : id.pkey, EVP_sha256()) > 0);
+	PEM_write_bio_X509(b, x);
+	id.cert = pem_text(b);
+	b = BIO_new(BIO_s_mem());
+	PEM_write_bio_PrivateKey(b, id.pkey, NULL, NULL, 0, NULL, NULL);
+	id.key = pem_text(b);
+	return id;
+}
+
+#define HERE "here.test"
+
+/* Of all tests: an authority, a server, a client; and another authority. */
+static struct identity ca, server_id, client_id, other_ca;
+
+static inline void
+make_identities(void)
+{
+	if (ca.x)
+		return;
+	ca = identity("weft test CA", NULL, NULL, 10);
+	other_ca = identity("another CA", NULL, NULL, 10);
+	server_id = identity("the server", "DNS:" HERE ",IP:127.0.0.1,IP:::1",
+	    &ca, 10);
+	client_id = identity("a client", "DNS:client.test", &ca, 10);
+}
+
+/* ---- connections of weft ----------------------------------------------- */
+
+static inline weft_tls_config *
+config_of(const weft_tls_options *o)
+{
+	weft_tls_config *conf = NULL;
+	char why[WEFT_TLS_TEXT];
+	int err = weft_tls_config_make(&conf, why, o, sizeof *o);
+
+	if (err)
+		fprintf(stderr, "# %s\n", why);
+	MUST(err == 0);
+	return conf;
+}
+#define CONFIG(...) config_of(&(weft_tls_options){ __VA_ARGS__ })
+/* Servers and clients as they are mostly needed. */
+#define SERVER(...) CONFIG(.cert = server_id.cert, .key = server_id.key, \
+	__VA_ARGS__)
+#define CLIENT(...) CONFIG(.ca = ca.cert, __VA_ARGS__)
+
+/* Its error is that; says what it is if not. */
+static inline void
+error_is(int line, weft_tls *c, const char *part)
+{
+	char text[WEFT_TLS_TEXT];
+
+	weft_tls_error(c, text, sizeof text);
+	if (strstr(text, part))
+		return;
+	fprintf(stderr, "# it said: %s\n# not: %s\n", text, part);
+	t_fail(__FILE__, line, "the text of the error");
+}
+#define ERROR_IS(c, part) error_is(__LINE__, c, part)
+
+#define TEXT_IS(fn, c, expected) do {					\
+	char text_[WEFT_TLS_TEXT];					\
+	if (strcmp(fn(c, text_, sizeof text_), expected) != 0) {	\
+		fprintf(stderr, "# %s\n", text_);			\
+		t_fail(__FILE__, __LINE__, #fn " is " #expected);	\
+	}								\
+} while (0)
+
+/* Two ends of a connection, both of weft, without a handshake. */
+struct both {
+	weft_tls *s, *c;
+};
+
+static inline struct both
+pair_of(weft_tls_config *sc, weft_tls_config *cc)
+{
+	struct both b = {0};
+	int end[2];
+
+	wire(STREAM_NB, end);
+	EQ(weft_tls_server(&b.s, sc, end[0]), 0);
+	EQ(weft_tls_client(&b.c, cc, end[1], HERE), 0);
+	return b;
+}
+
+static inline void
+shake_into(weft_tls *c, weft_chan *out)
+{
+	weft_send(out, weft_tls_handshake(c));
+}
+
+/* Handshakes of both: the server's result, and the client's in *client. */
+static inline int
+shake_both(struct both b, int *client)
+{
+	weft_chan *out = weft_chan_of(int, 1);
+	int r;
+
+	weft_go(shake_into, b.s, out);
+	*client = weft_tls_handshake(b.c);
+	r = weft_recv(out, int);
+	weft_chan_release(out);
+	return r;
+}
+
+/* A pair that has made its handshake; the configurations are released. */
+static inline struct both
+joined_pair(weft_tls_config *sc, weft_tls_config *cc)
+{
+	struct both b = pair_of(sc, cc);
+	int client;
+
+	EQ(shake_both(b, &client), 0);
+	EQ(client, 0);
+	weft_tls_config_release(sc);
+	weft_tls_config_release(cc);
+	return b;
+}
+
+static inline void
+drop_pair(struct both b)
+{
+	weft_tls_free(b.c);
+	weft_tls_free(b.s);
+}
+
+/* ---- plain OpenSSL on a thread ----------------------------------------- */
+
+/* fn(ssl) runs there, on a blocking socket; the handshake is its own to make. */
+struct plain {
+	SSL_CTX *ctx;
+	SSL *ssl;
+	int fd;
+	void (*fn)(SSL *ssl);
+	pthread_t thread;
+};
+
+static inline SSL_CTX *
+plain_context(const struct identity *id)
+{
+	SSL_CTX *ctx = SSL_CTX_new(TLS_method());
+	X509_STORE *store = SSL_CTX_get_cert_store(ctx);
+
+	MUST(SSL_CTX_use_certificate(ctx, id->x) == 1);
+	MUST(SSL_CTX_use_PrivateKey(ctx, id->pkey) == 1);
+	MUST(X509_STORE_add_cert(store, ca.x) == 1);
+	SSL_CTX_set_session_id_context(ctx, (const unsigned char *)"t", 1);
+	return ctx;
+}
+
+static inline void *
+plain_run(void *arg)
+{
+	struct plain *p = arg;
+
+	p->fn(p->ssl);
+	SSL_free(p->ssl);
+	SSL_CTX_free(p->ctx);
+	close(p->fd);
+	return NULL;
+}
+
+static inline void
+plain_start(struct plain *p, SSL_CTX *ctx, int fd, bool server,
+    void (*fn)(SSL *ssl))
+{
+	*p = (struct plain){ .ctx = ctx, .ssl = SSL_new(ctx), .fd = fd,
+		.fn = fn };
+	MUST(p->ssl && SSL_set_fd(p->ssl, fd) == 1);
+	if (server) {
+		SSL_set_accept_state(p->ssl);
+	} else {
+		SSL_set_tlsext_host_name(p->ssl, HERE);
+		SSL_set1_host(p->ssl, HERE);
+		SSL_set_verify(p->ssl, SSL_VERIFY_PEER, NULL);
+		SSL_set_connect_state(p->ssl);
+	}
+	EQ(pthread_create(&p->thread, NULL, plain_run, p), 0);
+}
+
+static inline void
+plain_join(struct plain *p)
+{
+	weft_blocking(wire_join, &p->thread);
+}
+
+/* Reads just so many bytes; false at an end or error. */
+static inline bool
+plain_read(SSL *ssl, void *buf, size_t len)
+{
+	size_t have = 0, n;
+
+	while (have < len && SSL_read_ex(ssl, (char *)buf + have, len - have,
+	    &n) == 1)
+		have += n;
+	return have == len;
+}
+
+#endif
