@@ -134,9 +134,9 @@ TESTS	:= $(filter $(B)/tests/$(T)%,$(TESTS))
 # An example is a file, or a folder. The HTTP server without its program is
 # used by others, too.
 EXAMPLES = $(patsubst examples/%.c,$(B)/examples/%,$(wildcard examples/*.c)) \
-	$(B)/examples/http
+	$(B)/examples/http $(if $(TLS),$(B)/examples/https)
 HTTP_OBJ = $(patsubst examples/http/%.c,$(B)/http/%.o,\
-	$(wildcard examples/http/*.c))
+	$(filter-out %/https.c,$(wildcard examples/http/*.c)))
 HTTP	= $(filter-out %/main.o %/selftest.o,$(HTTP_OBJ))
 BENCH	= $(B)/bench/weft-bench $(if $(STATIC),,$(B)/bench/weft-loops)
 
@@ -311,6 +311,9 @@ $(B)/tests/tls/%: tests/tls/%.c $(HARNESS) $(TLSA) $(LIBA)
 	$(call say,CC)
 	$(Q)$(CC) $(USER) -o $@ $< $(filter %.o %.a,$^) $(TLSLIBS)
 
+$(B)/tests/tls/https: $(HTTP) $(B)/http/https.o
+$(B)/tests/tls/https: private USER += -iquote examples/http -iquote tests/http
+
 CHECKED	= $(addprefix $(B)/tests/preempt/checkpoint_inserted_,loop handler)
 $(CHECKED): $(CHECKSA)
 $(CHECKED): private USER += $(CHECKS) \
@@ -386,6 +389,19 @@ $(B)/examples/http: $(HTTP_OBJ) $(LIBA)
 	$(call say,LD)
 	$(Q)$(CC) $(USER) -o $@ $^
 
+# The same program, which also serves https.
+HTTPS_OBJ = $(filter-out %/main.o,$(HTTP_OBJ)) \
+	$(addprefix $(B)/http/,main_tls.o https.o)
+$(B)/http/main_tls.o: examples/http/main.c
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(USER) -DHTTP_TLS -c -o $@ $<
+
+$(B)/examples/https: $(HTTPS_OBJ) $(TLSA) $(LIBA)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(USER) -o $@ $^ $(TLSLIBS)
+
 $(B)/bench/weft-bench: $(wildcard bench/*.c) $(LIBA)
 	@mkdir -p $(@D)
 	$(call say,CC)
@@ -405,7 +421,8 @@ $(B)/bench/weft-loops: $(filter-out %/mix.c,$(wildcard bench/foreign/*.c)) \
 	    -L$(@D) -lmix -Wl,-rpath,'$$ORIGIN'
 
 -include $(OBJ:.o=.d) $(B)/obj/checks.d $(HARNESS:.o=.d) $(TESTS:=.d) \
-	$(EXAMPLES:=.d) $(HTTP_OBJ:.o=.d) $(BENCH:=.d) $(TLS_OBJ:.o=.d)
+	$(EXAMPLES:=.d) $(HTTP_OBJ:.o=.d) $(HTTPS_OBJ:.o=.d) $(BENCH:=.d) \
+	$(TLS_OBJ:.o=.d)
 
 # ---- doing things
 

@@ -318,7 +318,7 @@ write_all(weft_tls *c, const char *buf, size_t len, size_t *done)
 	return error;
 }
 
-/* All of iov, piece by piece through `room`; NULL: there is one only. */
+/* All of iov, piece by piece through `room`; NULL: there is one at most. */
 static int
 write_pieces(weft_tls *c, const struct iovec *iov, int n, size_t *done,
     unsigned char *room)
@@ -327,7 +327,8 @@ write_pieces(weft_tls *c, const struct iovec *iov, int n, size_t *done,
 	int error = 0;
 
 	if (!room)
-		return write_all(c, iov->iov_base, iov->iov_len, done);
+		return n == 0 ? transport_push(c, 0) :
+		    write_all(c, iov->iov_base, iov->iov_len, done);
 	for (int i = 0; i < n && !error;) {
 		for (have = 0; i < n && have < TLS_RECORD;) {
 			part = iov[i].iov_len - skip;
@@ -358,7 +359,7 @@ write_entered(weft_tls *c, const struct iovec *iov, int n, size_t *done)
 
 	if (error)
 		return error;
-	if (n != 1 && !(room = transport_get()))
+	if (n > 1 && !(room = transport_get()))
 		return -ENOMEM;
 	weft_mutex_lock(&c->writing);
 	error = write_pieces(c, iov, n, done, room);

@@ -22,7 +22,8 @@
  * The files, in reading order: parse.c a request's bytes; wire.c a connection's
  * buffers and time limits; body.c what a client sends after its head; reply.c
  * what we answer; server.c connections, beginning and end; static.c files;
- * date.c dates. main.c and selftest.c are the program around it.
+ * date.c dates; https.c TLS, if there is weft's library for it. main.c and
+ * selftest.c are the program around it.
  */
 #ifndef HTTP_H
 #define HTTP_H
@@ -123,10 +124,32 @@ int http_flush(struct http *h);
 
 /* ---- a server ---------------------------------------------------------- */
 
+/*
+ * What is between the server and its sockets, as TLS is. open begins it on a
+ * connection: NULL if memory is refused. The others have what that returned:
+ * read is as weft_read; write writes all, or returns -errno and how much was
+ * taken; buffered: a read need not wait for the socket; end says that no more
+ * will be written; close also closes the socket. Deadlines are the socket's.
+ */
+struct iovec;
+struct http_layer {
+	void *(*open)(void *arg, int fd);
+	ssize_t (*read)(void *l, void *buf, size_t len);
+	ssize_t (*write)(void *l, const struct iovec *v, int n, size_t *done);
+	bool (*buffered)(void *l);
+	void (*end)(void *l);
+	void (*close)(void *l);
+};
+
+/* TLS; the argument is a weft_tls_config. In https.c. */
+extern const struct http_layer http_tls;
+
 /* Zero means default; the nanoseconds of weft.h. */
 struct http_options {
 	http_handler *handler;
 	void *arg;
+	const struct http_layer *layer;	/* none */
+	void *layer_arg;
 	/* from its first byte to its last, a head may take so long: 10 s */
 	int64_t head_timeout;
 	/* a body so long, and a second more for each 1024 bytes: 20 s */

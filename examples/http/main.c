@@ -2,7 +2,8 @@
 /*
  * http serve [options] ADDRESS [FOLDER]
  *
- * Serves until SIGINT or SIGTERM. Without arguments it tests itself.
+ * Serves until SIGINT or SIGTERM. Without arguments it tests itself. It is built
+ * twice: as https it also serves that (HTTP_TLS), and needs OpenSSL.
  */
 #include "http.h"
 #include "site.h"
@@ -12,6 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <weft.h>
+
+#ifdef HTTP_TLS
+#include <weft/tls.h>
+#endif
 
 static int
 usage(void)
@@ -27,7 +32,9 @@ usage(void)
 	    "  -write MS       a client may take nothing for so long (20000)\n"
 	    "  -max-body N     bytes of a request's body (16777216)\n"
 	    "  -links          symbolic links are followed, also out of "
-	    "FOLDER\n");
+	    "FOLDER\n"
+	    "  -cert FILE      https, with this certificate (PEM)\n"
+	    "  -key FILE       ... and its key\n");
 	return 2;
 }
 
@@ -57,6 +64,39 @@ take_option(struct http_options *o, const char *name, const char *value)
 	return false;
 }
 
+static const char *cert, *key;
+
+/* Serves https, if that was asked for: 0, or the status to exit with. */
+#ifdef HTTP_TLS
+static int
+secure(struct http_options *o)
+{
+	weft_tls_config *conf;
+	char why[WEFT_TLS_TEXT];
+
+	if (!cert && !key)
+		return 0;
+	if (weft_tls_config_with(&conf, why, .cert_file = cert,
+	    .key_file = key, .alpn = "http/1.1") != 0) {
+		fprintf(stderr, "http: %s\n", why);
+		return 1;
+	}
+	o->layer = &http_tls;
+	o->layer_arg = conf;
+	return 0;
+}
+#else
+static int
+secure(struct http_options *o)
+{
+	(void)o;
+	if (!cert && !key)
+		return 0;
+	fprintf(stderr, "http: built without TLS; see examples/https\n");
+	return 1;
+}
+#endif
+
 /* A channel that says when the process shall end. */
 static weft_chan *
 signals(void)
@@ -84,7 +124,7 @@ serve(const char *address, const struct http_options *o)
 	s = http_server_start(fd, o);
 	if (!s)
 		return 1;
-	printf("http://%s/\n", weft_local_address(fd, text, sizeof text));
+	printf("http%s://%s/\n", o->layer ? "s" : "", weft_local_address(fd, text, sizeof text));
 	fflush(stdout);
 	weft_recv(stop, int);
 	fprintf(stderr, "http: stopping\n");
@@ -108,6 +148,12 @@ weft_main(int argc, char **argv)
 		} else if (strcmp(argv[i], "-links") == 0) {
 			o.handler = site_links;
 			i++;
+		} else if (strcmp(argv[i], "-cert") == 0 && argv[i + 1]) {
+			cert = argv[i + 1];
+			i += 2;
+		} else if (strcmp(argv[i], "-key") == 0 && argv[i + 1]) {
+			key = argv[i + 1];
+			i += 2;
 		} else if (take_option(&o, argv[i], argv[i + 1])) {
 			i += 2;
 		} else {
@@ -116,6 +162,8 @@ weft_main(int argc, char **argv)
 	}
 	if (argc - i < 1 || argc - i > 2)
 		return usage();
+	if (secure(&o) != 0)
+		return 1;
 	o.arg = argv[i + 1];
 	return serve(argv[i], &o);
 }

@@ -162,6 +162,8 @@ farewell(struct http *h)
 
 	if (wire_flush(h) != 0 || (!h->unread && h->start == h->end))
 		return;
+	if (h->c->layer)
+		h->c->layer->end(h->c->secure);
 	if (weft_shutdown(h->c->fd, SHUT_WR) != 0)
 		return;
 	while (dropped < FAREWELL_BYTES) {
@@ -183,7 +185,10 @@ conn_close(struct conn *c)
 	if (c->next)
 		c->next->prev = c->prev;
 	weft_mutex_unlock(&s->lock);
-	weft_close(c->fd);
+	if (c->layer)
+		c->layer->close(c->secure);
+	else
+		weft_close(c->fd);
 	free(c);
 	weft_mutex_lock(&s->lock);
 	s->open--;
@@ -218,15 +223,19 @@ serve(struct conn *c)
 static void
 conn_open(struct http_server *s, int fd)
 {
+	const struct http_layer *layer = s->options.layer;
 	struct conn *c = malloc(sizeof *c);
+	void *secure = NULL;
 
-	if (!c) {
+	if (!c || (layer && !(secure = layer->open(s->options.layer_arg,
+	    fd)))) {
+		free(c);
 		weft_close(fd);
 		return;
 	}
 	*c = (struct conn){ .server = s, .options = &s->options,
 		.limits = &s->limits, .fd = fd, .prev = &s->conns,
-		.read_armed = WEFT_NEVER, .write_armed = WEFT_NEVER };
+		.layer = layer, .secure = secure, .read_armed = WEFT_NEVER, .write_armed = WEFT_NEVER };
 	__atomic_add_fetch(&s->owners, 1, __ATOMIC_RELAXED);
 	weft_mutex_lock(&s->lock);
 	s->open++;

@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-enum { FILE_PIECE = 1 << 20 };
+enum { FILE_PIECE = 1 << 20, COPY_PIECE = 64 << 10 };
 
 void
 wire_open(struct http *h, struct conn *c)
@@ -52,6 +52,24 @@ arm_read(struct conn *c, int64_t due, bool anew)
 	weft_set_read_deadline(c->fd, due);
 }
 
+static void
+arm_write(struct conn *c)
+{
+	c->write_armed = weft_deadline(c->options->write_timeout);
+	weft_set_write_deadline(c->fd, c->write_armed);
+}
+
+/* With TLS the first read is a handshake, which also writes. */
+static ssize_t
+receive(struct conn *c, void *buf, size_t len)
+{
+	if (!c->layer)
+		return weft_sock_recv(c->fd, buf, len, 0);
+	if (c->write_armed == WEFT_NEVER)
+		arm_write(c);
+	return c->layer->read(c->secure, buf, len);
+}
+
 ssize_t
 wire_read(struct http *h, void *buf, size_t len, int64_t due)
 {
@@ -62,7 +80,7 @@ wire_read(struct http *h, void *buf, size_t len, int64_t due)
 		return h->error;
 	arm_read(c, due, false);
 	for (;;) {
-		n = weft_sock_recv(c->fd, buf, len, 0);
+		n = receive(c, buf, len);
 		if (n != -ETIMEDOUT || weft_now() >= due)
 			return n;
 		arm_read(c, due, true);
@@ -90,9 +108,22 @@ wire_fill(struct http *h, int64_t due)
 static ssize_t
 last_look(struct http *h)
 {
-	ssize_t n = recv(h->c->fd, h->in, h->cap, MSG_DONTWAIT);
+	struct conn *c = h->c;
+	ssize_t n;
 
+	if (c->layer) {
+		weft_set_read_deadline(c->fd, weft_deadline(WEFT_MS));
+		n = c->layer->read(c->secure, h->in, h->cap);
+	} else {
+		n = recv(c->fd, h->in, h->cap, MSG_DONTWAIT);
+	}
 	return n > 0 ? filled(h, n) : 0;
+}
+
+static bool
+buffered(struct conn *c)
+{
+	return c->layer && c->layer->buffered(c->secure);
 }
 
 /*
@@ -125,14 +156,14 @@ wire_idle(struct http *h)
 	c->parked = false;
 	due = c->since + (c->used ? o->idle_timeout : o->head_timeout);
 	until = c->since + o->linger;
-	if (!was_parked && o->linger <= 0)
+	if (!was_parked && o->linger <= 0 && !buffered(c))
 		return let_go(h, due, false);
 	until = was_parked || until > due ? due : until;
 	for (bool anew = false;; anew = true) {
 		arm_read(c, until, anew);
 		if (http_stopping(c->server))
 			return last_look(h);
-		n = weft_sock_recv(c->fd, h->in, h->cap, 0);
+		n = receive(c, h->in, h->cap);
 		if (n != -ETIMEDOUT)
 			return n > 0 ? filled(h, n) : 0;
 		now = weft_now();
@@ -195,13 +226,6 @@ wire_settle(struct http *h)
 
 /* ---- writing ----------------------------------------------------------- */
 
-static void
-arm_write(struct conn *c)
-{
-	c->write_armed = weft_deadline(c->options->write_timeout);
-	weft_set_write_deadline(c->fd, c->write_armed);
-}
-
 /*
  * A write was out of time. The first time that may be an old deadline, of
  * another write: then it gets a new one, and false comes back. `late` is
@@ -259,6 +283,30 @@ send_all(struct http *h, struct iovec *v, int n, int flags)
 	return 0;
 }
 
+/* The same through the layer. What it has taken it may still have to send: all
+ * is sent when it says so. */
+static int
+send_layer(struct http *h, struct iovec *v, int n)
+{
+	struct conn *c = h->c;
+	bool late = false;
+	ssize_t error;
+	size_t done;
+	int i = 0;
+
+	if (c->write_armed == WEFT_NEVER)
+		arm_write(c);
+	for (;;) {
+		error = c->layer->write(c->secure, v + i, n - i, &done);
+		if (error >= 0)
+			return 0;
+		i += advance(v + i, n - i, done);
+		late = late && done == 0;
+		if (too_late(h, (int)error, &late))
+			return h->error;
+	}
+}
+
 int
 wire_send(struct http *h, const struct iovec *v, int n, int flags)
 {
@@ -273,7 +321,8 @@ wire_send(struct http *h, const struct iovec *v, int n, int flags)
 		if (v[i].iov_len > 0)
 			all[k++] = v[i];
 	h->out_len = 0;
-	return send_all(h, all, k, flags);
+	return h->c->layer ? send_layer(h, all, k) :
+	    send_all(h, all, k, flags);
 }
 
 int
@@ -282,12 +331,40 @@ wire_flush(struct http *h)
 	return wire_send(h, NULL, 0, 0);
 }
 
+/* What a layer sends must be in memory. */
+static int
+send_copy(struct http *h, int file, off_t at, int64_t len)
+{
+	char *piece = malloc(COPY_PIECE);
+	struct iovec v;
+	ssize_t n;
+
+	if (!piece)
+		return h->error = -ENOMEM;
+	while (len > 0 && !h->error) {
+		n = weft_pread(file, piece, len < COPY_PIECE ? (size_t)len :
+		    COPY_PIECE, at);
+		if (n <= 0) {		/* it was cut while we looked */
+			h->error = n < 0 ? (int)n : -EIO;
+			break;
+		}
+		v = (struct iovec){ piece, (size_t)n };
+		wire_send(h, &v, 1, 0);
+		at += n;
+		len -= n;
+	}
+	free(piece);
+	return h->error;
+}
+
 int
 wire_send_file(struct http *h, int file, off_t at, int64_t len)
 {
 	bool late = false;
 	ssize_t n;
 
+	if (h->c->layer)
+		return send_copy(h, file, at, len);
 	/* More follows at once: no packet for the head alone. */
 	if (wire_send(h, NULL, 0, len > 0 ? MSG_MORE : 0) != 0)
 		return h->error;
