@@ -134,7 +134,7 @@ TESTS	:= $(filter $(B)/tests/$(T)%,$(TESTS))
 # An example is a file, or a folder. The HTTP server without its program is
 # used by others, too.
 EXAMPLES = $(patsubst examples/%.c,$(B)/examples/%,$(wildcard examples/*.c)) \
-	$(B)/examples/http $(if $(TLS),$(B)/examples/https)
+	$(B)/examples/http $(if $(TLS),$(B)/examples/https $(B)/examples/tls)
 HTTP_OBJ = $(patsubst examples/http/%.c,$(B)/http/%.o,\
 	$(filter-out %/https.c,$(wildcard examples/http/*.c)))
 HTTP	= $(filter-out %/main.o %/selftest.o,$(HTTP_OBJ))
@@ -402,6 +402,12 @@ $(B)/examples/https: $(HTTPS_OBJ) $(TLSA) $(LIBA)
 	$(call say,LD)
 	$(Q)$(CC) $(USER) -o $@ $^ $(TLSLIBS)
 
+$(B)/examples/tls: $(wildcard examples/tls/*.[ch]) $(TLSA) $(LIBA)
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(filter-out -MMD -MP,$(USER)) -o $@ $(filter-out %.h,$^) \
+	    $(TLSLIBS)
+
 $(B)/bench/weft-bench: $(wildcard bench/*.c) $(LIBA)
 	@mkdir -p $(@D)
 	$(call say,CC)
@@ -468,7 +474,7 @@ lint: all
 	tools/lint/names
 	tools/lint/atomics
 	tools/lint/size
-	tools/lint/exports $(LIBA) $(LIBSO)
+	tools/lint/exports $(LIBA) $(LIBSO) $(TLSA) $(TLSSO)
 
 # What the documentation says is so: see tools/docs.
 docs-check: man $(LIBA) $(LIBSO)

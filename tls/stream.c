@@ -69,8 +69,9 @@ establish(weft_tls *c)
 	weft_mutex_unlock(&c->state);
 }
 
-/* A receive has failed, or is at the end of the stream (error is 0): the result
- * of the call. A socket that weft_tls_close has shut down is at its end, too. */
+/* A receive has failed, or is at the end of the stream (error is 0): what the
+ * call returns. A socket that weft_tls_close has shut down is at its end, too.
+ */
 static int
 no_input(weft_tls *c, const char *doing, int error)
 {

@@ -2,8 +2,8 @@
 /*
  * http serve [options] ADDRESS [FOLDER]
  *
- * Serves until SIGINT or SIGTERM. Without arguments it tests itself. It is built
- * twice: as https it also serves that (HTTP_TLS), and needs OpenSSL.
+ * Serves until SIGINT or SIGTERM. Without arguments it tests itself. It is
+ * built twice: as https it also serves that (HTTP_TLS), and needs OpenSSL.
  */
 #include "http.h"
 #include "site.h"
@@ -124,7 +124,8 @@ serve(const char *address, const struct http_options *o)
 	s = http_server_start(fd, o);
 	if (!s)
 		return 1;
-	printf("http%s://%s/\n", o->layer ? "s" : "", weft_local_address(fd, text, sizeof text));
+	printf("http%s://%s/\n", o->layer ? "s" : "",
+	    weft_local_address(fd, text, sizeof text));
 	fflush(stdout);
 	weft_recv(stop, int);
 	fprintf(stderr, "http: stopping\n");

@@ -235,7 +235,8 @@ conn_open(struct http_server *s, int fd)
 	}
 	*c = (struct conn){ .server = s, .options = &s->options,
 		.limits = &s->limits, .fd = fd, .prev = &s->conns,
-		.layer = layer, .secure = secure, .read_armed = WEFT_NEVER, .write_armed = WEFT_NEVER };
+		.layer = layer, .secure = secure,
+		.read_armed = WEFT_NEVER, .write_armed = WEFT_NEVER };
 	__atomic_add_fetch(&s->owners, 1, __ATOMIC_RELAXED);
 	weft_mutex_lock(&s->lock);
 	s->open++;

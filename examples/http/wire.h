@@ -23,8 +23,8 @@ struct conn {
 	const struct http_options *options;	/* without zeros */
 	const struct http_limits *limits;
 	int fd;
-	const struct http_layer *layer;		/* or NULL, and then no object */
-	void *secure;
+	const struct http_layer *layer;	/* or NULL */
+	void *secure;			/* its object */
 	/* its goroutine only, one after the other */
 	bool used;		/* had a request */
 	bool parked;		/* was without a goroutine until now */

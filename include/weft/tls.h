@@ -38,8 +38,8 @@
  *   - -EBADF: weft_tls_close was called;
  *   - -ENOMEM.
  *
- * After -EPROTO, -EKEYREJECTED and -ENOMEM from a handshake, read or write all
- * later ones return the same. weft_tls_error has the reason as text.
+ * After -EPROTO or -EKEYREJECTED from a handshake, read or write all later ones
+ * return the same. weft_tls_error has the reason as text.
  *
  * OpenSSL keeps its errors in the thread. This library asks for them before the
  * goroutine can leave the thread, and never waits inside OpenSSL. A goroutine
@@ -132,9 +132,9 @@ typedef struct weft_tls weft_tls;
 
 /*
  * A TLS connection over the connected stream socket fd, which it owns from now
- * on: 0 and *out, or -errno, and then fd is still the caller's: -EINVAL, as
- * below, -ENOTSOCK, -EBADF, -ENOMEM, -EPROTOTYPE (no stream socket). These do
- * not wait.
+ * on: 0 and *out, or -errno, and then fd is still the caller's: -EINVAL,
+ * -ENOTSOCK, -EBADF, -ENOMEM, -EPROTOTYPE (no stream socket). These do not wait
+ * for the peer.
  *
  * server: -EINVAL if conf has no certificate.
  *

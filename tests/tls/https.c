@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The HTTP server of the examples over TLS, asked by clients of weft, by curl if
- * there is one, and by what is no TLS.
+ * The HTTP server of the examples over TLS, asked by clients of weft, by curl
+ * if there is one, and by what is no TLS.
  */
 #include "pki.h"
 

@@ -18,19 +18,6 @@
 #include "fd_pairs.h"
 #include "run_env.h"
 
-/*
- * OpenSSL is not compiled for ThreadSanitizer, which sees its calls of libc and
- * locks, but not the atomic operations that order them: what it reports within
- * them is no race. What our own code does is still looked at.
- */
-const char *__tsan_default_suppressions(void);
-__attribute__((__used__)) const char *
-__tsan_default_suppressions(void)
-{
-	return "called_from_lib:libssl.so\ncalled_from_lib:libcrypto.so\n"
-	    "race:libssl.so\nrace:libcrypto.so\n";
-}
-
 #define MUST(x) do { if (!(x)) { t_fail(__FILE__, __LINE__, #x); abort(); } \
 	} while (0)
 
@@ -217,7 +204,7 @@ drop_pair(struct both b)
 
 /* ---- plain OpenSSL on a thread ----------------------------------------- */
 
-/* fn(ssl) runs there, on a blocking socket; the handshake is its own to make. */
+/* fn(ssl) runs there, on a blocking socket, and makes the handshake. */
 struct plain {
 	SSL_CTX *ctx;
 	SSL *ssl;
