@@ -200,8 +200,8 @@ TLS_OBJ	= $(patsubst tls/%.c,$(B)/tls/%.o,$(wildcard tls/*.c))
 tls: $(TLSA) $(TLSSO)
 ifeq ($(TLS),)
 	@echo "  no libweft-tls: $(if $(MUSL)$(STATIC)$(filter-out \
-	    $(HOST),$(ARCH)),not in this variant,no headers of OpenSSL \
-	    (apt install libssl-dev))"
+	    $(HOST),$(ARCH)),not in this variant,switched off or no headers of \
+	    OpenSSL (apt install libssl-dev))"
 endif
 
 $(B)/tls/%.o: tls/%.c

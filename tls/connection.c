@@ -194,7 +194,8 @@ weft_tls_client(weft_tls **out, weft_tls_config *conf, int fd,
 
 	if (error)
 		return error;
-	if (name ? !*name || strlen(name) > TLS_NAME :
+	/* To OpenSSL a dot in front means any name that ends so. */
+	if (name ? !*name || *name == '.' || strlen(name) > TLS_NAME :
 	    config_verifies(conf, false))
 		return -EINVAL;
 	config_load_system(conf);
@@ -293,11 +294,19 @@ public int
 weft_tls_close(weft_tls *c)
 {
 	bool others;
+	int error;
 
 	if (!begin_close(c))
 		return -EBADF;
-	say_goodbye(c);
-	transport_nudge(c);
+	/* A limit that is over would keep close_notify back; there will be no
+	 * other call that it could end. */
+	if (say_goodbye(c) == 0 &&
+	    (error = transport_nudge(c), error == -ETIMEDOUT ||
+	    error == -ECANCELED)) {
+		weft_set_context(c->fd, NULL);
+		weft_set_write_deadline(c->fd, 0);
+		transport_nudge(c);
+	}
 	weft_mutex_lock(&c->state);
 	c->closed = true;
 	others = c->users > 1;

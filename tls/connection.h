@@ -156,8 +156,9 @@ void transport_trim(weft_tls *c);
 int transport_push(weft_tls *c, int flags);
 /* Unlocks `writing`; sees to what others have left in `out` meanwhile. */
 void transport_unlock(weft_tls *c);
-/* Sends what can be sent without waiting, now or by whoever is sending. */
-void transport_nudge(weft_tls *c);
+/* Sends what can be sent without waiting, or leaves that to the goroutine that
+ * is sending: 0 or -errno. */
+int transport_nudge(weft_tls *c);
 /* Memory to gather TLS_IN_BYTES in; NULL if refused. No lock is held. */
 unsigned char *transport_get(void);
 void transport_put(unsigned char *bytes);

@@ -43,8 +43,12 @@ shake(weft_tls *c, enum tls_step *step, bool *made)
 	*step = *made ? TLS_DONE : tls_judge(c, SSL_do_handshake(c->ssl));
 	if (*step == TLS_DONE && !*made && resumed_unverified(c))
 		*step = TLS_FAILED;
-	error = *step == TLS_FAILED ? c->failed :
-	    *step == TLS_ENDED ? -EPROTO : 0;
+	if (*step == TLS_ENDED) {
+		c->failed = -EPROTO;
+		tls_copy_text(c->why, sizeof c->why,
+		    "handshake: close_notify from the peer");
+	}
+	error = c->failed;
 	tls_end(c);
 	return error;
 }

@@ -291,13 +291,16 @@ transport_unlock(weft_tls *c)
 	weft_mutex_unlock(&c->writing);
 }
 
-void
+int
 transport_nudge(weft_tls *c)
 {
+	int error;
+
 	if (!weft_mutex_try_lock(&c->writing))
-		return;
-	transport_push(c, MSG_DONTWAIT);
+		return 0;
+	error = transport_push(c, MSG_DONTWAIT);
 	transport_unlock(c);
+	return error;
 }
 
 void

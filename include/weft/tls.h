@@ -140,8 +140,8 @@ typedef struct weft_tls weft_tls;
  *
  * client: the certificate of the server must be valid for name, a DNS name or
  * an IP address (without brackets); a DNS name is also sent to the server
- * (SNI). NULL only with no_verify, or else -EINVAL, as for a name of more than
- * 255 bytes.
+ * (SNI). NULL only with no_verify, or else -EINVAL, as for a name that is
+ * empty, begins with a dot or has more than 255 bytes.
  */
 int weft_tls_server(weft_tls **out, weft_tls_config *conf, int fd);
 int weft_tls_client(weft_tls **out, weft_tls_config *conf, int fd,
@@ -200,8 +200,8 @@ int weft_tls_shutdown(weft_tls *c);
  * Closes the connection and its descriptor: 0, or -EBADF if it was closed
  * before. Calls of other goroutines return -EBADF, and the descriptor number is
  * not reused before they have returned. It does not wait: close_notify is sent
- * if there is room for it and no writer is waiting; what a write had taken and
- * could not send is dropped.
+ * if there is room for it and no writer is waiting, whatever the deadline is;
+ * what a write had taken and could not send is dropped.
  */
 int weft_tls_close(weft_tls *c);
 

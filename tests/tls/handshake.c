@@ -396,6 +396,7 @@ GTEST(what_is_refused, 1)
 	EQ(weft_tls_server(&c, cc, end[0]), -EINVAL);
 	EQ(weft_tls_client(&c, cc, end[0], NULL), -EINVAL);
 	EQ(weft_tls_client(&c, nv, end[0], ""), -EINVAL);
+	EQ(weft_tls_client(&c, cc, end[0], ".test"), -EINVAL);
 	memset(name, 'a', 256);
 	name[256] = 0;
 	EQ(weft_tls_client(&c, cc, end[0], name), -EINVAL);

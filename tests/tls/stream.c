@@ -193,6 +193,28 @@ half_closed(void)
 GTEST(half_closed_on_1, 1) { half_closed(); }
 GTEST(half_closed_on_2, 2) { half_closed(); }
 
+/* Limits that are over do not keep close_notify back. */
+GTEST(closed_after_the_deadline, 2)
+{
+	weft_context *ctx = weft_context_make(NULL);
+	struct both b = connected();
+	char byte;
+
+	weft_set_deadline(weft_tls_fd(b.s), weft_now());
+	EQ(weft_tls_read(b.s, &byte, 1), -ETIMEDOUT);
+	EQ(weft_tls_close(b.s), 0);
+	EQ(weft_tls_read(b.c, &byte, 1), 0);
+	drop_pair(b);
+	b = connected();
+	weft_set_context(weft_tls_fd(b.s), ctx);
+	weft_context_cancel(ctx, 0);
+	EQ(weft_tls_read(b.s, &byte, 1), -ECANCELED);
+	EQ(weft_tls_close(b.s), 0);
+	EQ(weft_tls_read(b.c, &byte, 1), 0);
+	drop_pair(b);
+	weft_context_release(ctx);
+}
+
 /* The kernel's end of the stream, without close_notify, is none. */
 GTEST(truncated, 2)
 {
