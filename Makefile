@@ -8,6 +8,7 @@
 #	CC=musl-gcc	another libc; STATIC=1: programs without shared objects
 #	ARCH=aarch64	cross-compiled, tests run under qemu-user
 #	OPT=-O0		other optimisation, also OPT="-O2 -flto"
+#	TLS=		without libweft-tls, as where there is no OpenSSL
 
 HOST	:= $(shell uname -m)
 ARCH	?= $(HOST)

@@ -323,7 +323,6 @@ weft_tls_free(weft_tls *c)
 {
 	if (!c)
 		return;
-	weft_tls_close(c);
 	weft_mutex_lock(&c->state);
 	if (c->users > 0) {
 		fprintf(stderr, "weft_tls_free: %d calls on this connection "
@@ -332,6 +331,7 @@ weft_tls_free(weft_tls *c)
 		abort();
 	}
 	weft_mutex_unlock(&c->state);
+	weft_tls_close(c);
 	tls_thread_begin();
 	SSL_free(c->ssl);
 	tls_thread_end();

@@ -413,8 +413,6 @@ DIES(freed_in_use, 2, "weft_tls_free: 1 calls on this connection")
 	weft_go(expect_nothing, b.c, &waits);
 	await(&waits, 1);
 	let_them_wait(1);
-	/* On one processor, so that it cannot return meanwhile. */
-	weft_set_procs(1);
 	weft_tls_free(b.c);
 }
 
