@@ -55,6 +55,20 @@ echo_reader(weft_tls *c)
 	EQ(at, ROUNDS * BYTES);
 }
 
+/* Both ends have little room. */
+static bool narrow;
+
+static void
+make_ends(int end[2])
+{
+	int bytes = 4096;
+
+	wire(narrow ? STREAM : TCP4, end);
+	for (int i = 0; i < 2 && narrow; i++)
+		EQ(setsockopt(end[i], SOL_SOCKET, SO_SNDBUF, &bytes,
+		    sizeof bytes), 0);
+}
+
 /* weft is the one end, OpenSSL the other; fn is what that does. */
 static void
 against(bool plain_serves, int version, void (*fn)(SSL *ssl),
@@ -67,7 +81,7 @@ against(bool plain_serves, int version, void (*fn)(SSL *ssl),
 	int end[2];
 
 	make_identities();
-	wire(TCP4, end);
+	make_ends(end);
 	ctx = plain_context(plain_serves ? &server_id : &client_id);
 	SSL_CTX_set_max_proto_version(ctx, version);
 	conf = plain_serves ? CLIENT() : SERVER();
@@ -170,6 +184,109 @@ GTEST(flood_of_key_updates, 2)
 	against(true, TLS1_3_VERSION, flood_of_updates, read_flood);
 	against(false, TLS1_3_VERSION, flood_of_updates, read_flood);
 }
+
+/* So many that the answers fit nowhere: a read waits for room, within the write
+ * deadline, and the memory is bounded. */
+enum { TOO_MANY = 30000 };
+
+static void
+endless_updates(SSL *ssl)
+{
+	size_t n;
+
+	EQ(SSL_do_handshake(ssl), 1);
+	for (int i = 0; i < TOO_MANY; i++)
+		if (SSL_key_update(ssl, SSL_KEY_UPDATE_REQUESTED) != 1 ||
+		    SSL_write_ex(ssl, "x", 1, &n) != 1)
+			return;
+	t_fail(__FILE__, __LINE__, "all were taken");
+}
+
+static void
+bounded(weft_tls *c)
+{
+	char buf[1000];
+	ssize_t n;
+
+	signal(SIGPIPE, SIG_IGN);
+	EQ(weft_tls_handshake(c), 0);
+	weft_set_write_deadline(weft_tls_fd(c), weft_deadline(WEFT_SECOND));
+	while ((n = weft_tls_read(c, buf, sizeof buf)) > 0)
+		;
+	EQ(n, -ETIMEDOUT);
+	EQ(weft_tls_close(c), 0);
+}
+
+GTEST(endless_key_updates, 2)
+{
+	narrow = true;
+	against(true, TLS1_3_VERSION, endless_updates, bounded);
+}
+
+/* ---- a flight that fits nowhere ---- */
+
+enum { LINKS = 400 };
+
+static char *
+long_chain(void)
+{
+	size_t one = strlen(ca.cert), at = strlen(server_id.cert);
+	char *all_of_it = malloc(at + LINKS * one + 1);
+
+	memcpy(all_of_it, server_id.cert, at);
+	for (int i = 0; i < LINKS; i++, at += one)
+		memcpy(all_of_it + at, ca.cert, one);
+	all_of_it[at] = 0;
+	return all_of_it;
+}
+
+static void
+patient(SSL *ssl)
+{
+	char byte;
+
+	SSL_set_max_cert_list(ssl, 10 << 20);
+	SSL_set_verify(ssl, SSL_VERIFY_NONE, NULL);
+	EQ(SSL_do_handshake(ssl), 1);
+	OK(plain_read(ssl, &byte, 1));
+	SSL_shutdown(ssl);
+}
+
+/* The peer does not read, and then it does. */
+static void
+slow_handshake(int version)
+{
+	weft_tls_config *conf;
+	struct plain p;
+	weft_tls *c;
+	SSL_CTX *ctx;
+	char *chain, byte;
+	int end[2];
+
+	make_identities();
+	narrow = true;
+	chain = long_chain();
+	conf = CONFIG(.cert = chain, .key = server_id.key,
+	    .max_version = (enum weft_tls_protocol)version);
+	free(chain);
+	make_ends(end);
+	EQ(weft_tls_server(&c, conf, end[0]), 0);
+	ctx = plain_context(&client_id);
+	plain_start(&p, ctx, end[1], false, patient);
+	for (int i = 0; i < 3; i++) {
+		weft_set_write_deadline(end[0], weft_deadline(WEFT_MS / 10));
+		OK(weft_tls_handshake(c) <= 0);
+	}
+	weft_set_write_deadline(end[0], 0);
+	EQ(weft_tls_handshake(c), 0);
+	EQ(weft_tls_write(c, "x", 1), 1);
+	EQ(weft_tls_read(c, &byte, 1), 0);
+	weft_tls_free(c);
+	plain_join(&p);
+	weft_tls_config_release(conf);
+}
+GTEST(long_chain_1_2, 2) { slow_handshake(WEFT_TLS_1_2); }
+GTEST(long_chain_1_3, 2) { slow_handshake(WEFT_TLS_1_3); }
 
 /* ---- negotiating again ---- */
 
