@@ -16,6 +16,7 @@
 #include <weft/tls.h>
 
 #include "fd_pairs.h"
+#include "plain_thread.h"
 #include "run_env.h"
 
 #define MUST(x) do { if (!(x)) { t_fail(__FILE__, __LINE__, #x); abort(); } \
@@ -259,7 +260,7 @@ plain_start(struct plain *p, SSL_CTX *ctx, int fd, bool server,
 static inline void
 plain_join(struct plain *p)
 {
-	weft_blocking(wire_join, &p->thread);
+	weft_blocking(thread_join, &p->thread);
 }
 
 /* Reads just so many bytes; false at an end or error. */

@@ -486,7 +486,7 @@ GTEST(plain_thread, 2)
 	make_identities();
 	b = pair_of(SERVER(), CLIENT());
 	weft_waitgroup_go(&all, ask_thread, b.c);
-	on_a_thread(thread_echo, b.s);
+	thread_run_blocking(thread_echo, b.s);
 	weft_waitgroup_wait(&all);
 	drop_pair(b);
 }
