@@ -101,14 +101,23 @@ pinned_beside_others(int argc, char **argv)
 	return 0;
 }
 
+static void
+need_pauses(void)
+{
+	if (T_SANITIZED || t_emulated())
+		t_skip("no signals here, so no pauses");
+}
+
 TEST(a_pinned_thread_is_not_shared)
 {
+	need_pauses();
 	EQ(weft_run_with(pinned_beside_others, 0, NULL, .procs = 2,
 	    .max_threads = 4), 0);
 }
 
 TEST(nor_if_no_thread_can_be_paused)
 {
+	need_pauses();
 	EQ(weft_run_with(pinned_beside_others, 0, NULL, .procs = 2,
 	    .max_threads = 3), 0);
 }
