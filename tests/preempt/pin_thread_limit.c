@@ -37,7 +37,7 @@ computes(void)
 
 /* ---- a pause that fails ---- */
 
-enum { ROUNDS = 100 };
+enum { ROUNDS = 30 };
 
 static pthread_t pinned_thread;
 static weft_chan *there, *back;
@@ -62,7 +62,7 @@ asks(void)
 	for (int i = 0; i < ROUNDS; i++) {
 		/* A little more than its slice, until after the signal that
 		 * cannot pause it and before its P is retaken. */
-		compute_for(10 * WEFT_MS + i * 20 * WEFT_US);
+		compute_for(10 * WEFT_MS + i * 60 * WEFT_US);
 		weft_send(there, i);
 		EQ(weft_recv(back, int), i);
 		OK(pthread_equal(pthread_self(), pinned_thread));
