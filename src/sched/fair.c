@@ -5,7 +5,7 @@
 #include "os.h"
 #include "sched.h"
 
-enum { QUANTUM_FEW_US = 32 };	/* see fair_chain_timed: some 80 us */
+enum { QUANTUM_FEW_US = 32 };	/* see learn: some 80 us */
 
 static const int64_t timed_after = 1000000;	/* a chain as long as this */
 static const int64_t timed_for = 100000000;
@@ -16,14 +16,15 @@ static const int64_t between_max = 10000000;
 /* ---- the owner ---- */
 
 /*
- * A thread that had to wait for a CPU measures too much. So one long chain
- * counts for little, and many in a row for what they are: on a busy machine
- * the quantum would otherwise stay long, and long chains keep the P timed.
+ * The chain has lasted so long by its count alone. The quantum follows the
+ * longest of these, and forgets it soon. What a chain was given beyond its
+ * count does not count: it would keep the quantum as long as it is. Nor does
+ * one long chain count for all: a thread that had to wait for a CPU measures
+ * too much.
  */
-void
-fair_chain_timed(struct fairness *f)
+static void
+learn(struct fairness *f, uint64_t used)
 {
-	uint64_t now = cpu_cycles(), used = now - f->chain_at;
 	uint64_t most = FAIR_SLICE_FEW_US * cpu_cycles_few_us();
 	uint64_t step = f->quantum * 8 + QUANTUM_FEW_US * cpu_cycles_few_us();
 
@@ -31,8 +32,31 @@ fair_chain_timed(struct fairness *f)
 		used = step;
 	if (used > most)
 		used = most;
-	f->quantum += used / 8 - f->quantum / 8;
+	f->quantum -= f->quantum / 8;
+	if (used > f->quantum)
+		f->quantum = used;
+}
+
+void
+fair_chain_timed(struct fairness *f)
+{
+	uint64_t now = cpu_cycles();
+
+	if (!f->extended)
+		learn(f, now - f->chain_at);
+	f->extended = false;
 	f->chain_at = now;
+}
+
+bool
+fair_goes_on_timed(struct fairness *f)
+{
+	uint64_t used = cpu_cycles() - f->chain_at;
+
+	if (!f->extended)
+		learn(f, used);
+	f->extended = true;
+	return used < f->quantum;
 }
 
 int

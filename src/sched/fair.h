@@ -30,8 +30,8 @@
  * times as long gets a thousand times as much. So while the monitor sees a
  * chain that computes for over a millisecond with others in the ring, the P is
  * *timed*: a chain whose count is used up goes on until it has had as much
- * time as the chains before it had on average. Only then does the owner read
- * the clock.
+ * time as the longest of the last ones took for theirs. Only then does the
+ * owner read the clock.
  *
  * Urgent goroutines (globq_put_urgent) come before the line, and so do those
  * that they wake next. If a source gave out none for 8 ms while urgent ones
@@ -82,6 +82,7 @@ struct fairness {
 	uint64_t visited_at;	/* last search of other Ps by time, cycles */
 	uint64_t chain_at;	/* timed: when the chain began, cycles */
 	uint64_t quantum;	/* timed: what a chain may use, cycles */
+	bool extended;		/* timed: its count is used up, it goes on */
 	int64_t urgent_at;	/* share: when the last urgent turn began */
 	bool global_first;	/* toggles: see alternate_sources */
 
@@ -120,11 +121,12 @@ fair_chain(struct fairness *f)
 void fair_chain_urgent(struct fairness *f);
 
 /* The owner: the chain's count is used up. May it go on all the same? */
+bool fair_goes_on_timed(struct fairness *f);
+
 static inline bool
 fair_goes_on(struct fairness *f)
 {
-	return a_load_relaxed(&f->timed) &&
-	    cpu_cycles() - f->chain_at < f->quantum;
+	return unlikely(a_load_relaxed(&f->timed)) && fair_goes_on_timed(f);
 }
 
 /* The owner: the next source that is due, which ends its being due; or -1. */
