@@ -106,20 +106,6 @@ why_not_pause(struct m *mp, uintptr_t pc)
 }
 
 /*
- * Its own queue and the global one in turn, as alternate_sources. Only if the
- * P is given away: that of a pinned M has global_at 0, see m_acquire.
- */
-static void
-alternate(struct p *pp)
-{
-	pp->fair.global_first = !pp->fair.global_first;
-	if (pp->fair.global_first)
-		pp->fair.global_at = 0;
-	else
-		next_global_done(pp);
-}
-
-/*
  * sched.lock held: the M that gets P pp. The one whose goroutine is first in
  * the global queue, if that is bound and pp has no work of its own; else an
  * idle one, which searches. If none is idle, or if too many threads are
@@ -138,8 +124,9 @@ successor(struct p *pp)
 		mp = m_idle_get();
 	if (!mp)
 		mp = pin_take_any();
+	/* Only if the P is given away: that of a pinned M has global_at 0. */
 	if (mp)
-		alternate(pp);
+		next_alternate(pp);
 	return mp;
 }
 

@@ -84,7 +84,7 @@ struct fairness {
 	uint64_t quantum;	/* timed: what a chain may use, cycles */
 	bool extended;		/* timed: its count is used up, it goes on */
 	int64_t urgent_at;	/* share: when the last urgent turn began */
-	bool global_first;	/* toggles: see alternate_sources */
+	bool global_first;	/* toggles: see next_alternate */
 
 	/* the monitor */
 	struct {

@@ -115,6 +115,17 @@ next_global_done(struct p *pp)
 	pp->fair.global_at = a_load_relaxed(&pp->stats.switches) + GLOBAL_EVERY;
 }
 
+/* The global queue's turn comes next, or after the P's own, by turns. */
+static inline void
+next_alternate(struct p *pp)
+{
+	pp->fair.global_first = !pp->fair.global_first;
+	if (pp->fair.global_first)
+		pp->fair.global_at = 0;
+	else
+		next_global_done(pp);
+}
+
 /*
  * Is a source due? A goroutine that an urgent one has just woken comes first:
  * it might have to wait for a whole slice.

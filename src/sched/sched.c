@@ -253,11 +253,9 @@ commit_park(struct m *mp, struct g *gp)
 static void
 alternate_sources(struct p *pp)
 {
-	pp->fair.global_first = !pp->fair.global_first;
-	if (pp->fair.global_first || globq_urgent(&sched.globq))
+	next_alternate(pp);
+	if (globq_urgent(&sched.globq))
 		pp->fair.global_at = 0;
-	else
-		next_global_done(pp);
 }
 
 /* It was preempted, or its M has no P whose queue could take it. */
