@@ -293,6 +293,21 @@ wire_same_number(int a, int b)
 }
 
 /*
+ * Has fd duplicated to a number that is free. Not with dup2: the number may be
+ * weft's for a moment (see wire_id), and weft would then close the duplicate.
+ */
+static inline void
+dup_to_free(int fd, int number)
+{
+	int got;
+
+	while ((got = fcntl(fd, F_DUPFD, number)) != number) {
+		OK(got >= 0);
+		close(got);
+	}
+}
+
+/*
  * Calls fn with a pair of each kind that there is, and then sees that it left
  * O_NONBLOCK alone. If something failed says of which kind it was.
  */

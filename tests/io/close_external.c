@@ -332,7 +332,7 @@ twins(int k, int rd, int wr)
 		weft_waitgroup_wait(&all);
 	}
 	/* and the number of the closed one works for another */
-	EQ(dup2(rd, twin), twin);
+	dup_to_free(rd, twin);
 	weft_waitgroup_add(&all, 1);
 	weft_go(expect_read, twin, 1, &all);
 	let_them_wait(1);
@@ -499,7 +499,7 @@ GTEST(back_at_its_old_number, 2)
 	fd = weft_open("/dev/null", O_RDONLY, 0);
 	wire_same_number(fd, twin[0]);
 	EQ(weft_close(fd), 0);
-	EQ(dup2(end[0], twin[0]), twin[0]);
+	dup_to_free(end[0], twin[0]);
 	for (int i = 0; i < 3; i++)
 		use(twin);
 	EQ(weft_close(twin[0]), 0);

@@ -269,10 +269,13 @@ ends_with_the_file(int k, bool ours)
 	EQ(weft_read(end[0], &c, 1), -ECANCELED);
 	EQ(ours ? weft_close(number) : close(number), 0);
 	wire(k, next);
+	if (next[1] == number) {
+		next[1] = dup(number);
+		close(number);
+	}
 	if (next[0] != number) {
-		OK(dup2(next[0], number) == number);
-		if (next[1] != number)
-			close(next[0]);
+		dup_to_free(next[0], number);
+		close(next[0]);
 		next[0] = number;
 	}
 	EQ(weft_write(next[1], "n", 1), 1);
