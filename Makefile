@@ -9,6 +9,7 @@
 #	ARCH=aarch64	cross-compiled, tests run under qemu-user
 #	OPT=-O0		other optimisation, also OPT="-O2 -flto"
 #	TLS=		without libweft-tls, as where there is no OpenSSL
+#	HOOKS=		without libweft-hooks, as with another libc than glibc
 
 HOST	:= $(shell uname -m)
 ARCH	?= $(HOST)
@@ -108,6 +109,10 @@ TLS	:= $(if $(MUSL)$(STATIC)$(filter-out $(HOST),$(ARCH)),,$(shell \
 TLSA	= $(if $(TLS),$(B)/libweft-tls.a)
 TLSSO	= $(if $(TLS),$(B)/libweft-tls.so)
 TLSLIBS	= $(if $(TLS),-lssl -lcrypto)
+# Hooks stand before glibc's functions, in programs with shared libraries.
+HOOKS	:= $(if $(MUSL)$(STATIC),,1)
+HOOKSA	= $(if $(HOOKS),$(B)/libweft-hooks.a)
+HOOKSSO	= $(if $(HOOKS),$(B)/libweft-hooks.so)
 TESTS	= $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/*/*.c)) \
 	$(if $(shell command -v $(CXX)),\
 	$(patsubst tests/%.cc,$(B)/tests/%,$(wildcard tests/*/*.cc)))
@@ -128,6 +133,9 @@ endif
 ifeq ($(TLS),)
 TESTS	:= $(filter-out $(B)/tests/tls/%,$(TESTS))
 endif
+ifeq ($(HOOKS),)
+TESTS	:= $(filter-out $(B)/tests/hooks/% $(B)/tests/real/%,$(TESTS))
+endif
 # These are run by `make torture`.
 TESTS	:= $(filter-out $(B)/tests/torture/%,$(TESTS))
 # `make test T=sync/select` runs those whose path begins like that.
@@ -145,7 +153,7 @@ BENCH	= $(B)/bench/weft-bench $(if $(STATIC),,$(B)/bench/weft-loops)
 Q	= $(if $(V),,@)
 say	= @$(if $(V),true,printf '  %-7s %s\n' $(1) $@)
 
-all: $(LIBA) $(LIBSO) $(CHECKSA) tls $(EXAMPLES) $(BENCH) $(B)/weft.pc
+all: $(LIBA) $(LIBSO) $(CHECKSA) tls $(HOOKSA) $(HOOKSSO) $(EXAMPLES) $(BENCH) $(B)/weft.pc
 
 # ---- the library
 
@@ -227,6 +235,34 @@ $(B)/libweft-tls.so: $(TLS_OBJ) $(LIBSO) tls/tls.map
 	    -L$(B) -lweft $(TLSLIBS)
 	$(Q)ln -sf libweft-tls.so.$(SO_MAJOR) $@
 
+# ---- hooks
+
+HOOKS_OBJ = $(patsubst hooks/%.c,$(B)/hooks/%.o,$(wildcard hooks/*.c))
+
+# Nothing here may be replaced by a checked form of itself: it defines these.
+$(B)/hooks/%.o: hooks/%.c
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(CFLAGS) $(COMMON) -U_FORTIFY_SOURCE -Iinclude \
+	    -iquote src/base -iquote src/os -iquote src/arch/$(ARCH) \
+	    -fPIC -fvisibility=hidden -fno-lto -fno-builtin \
+	    -MMD -MP -c -o $@ $<
+
+$(B)/libweft-hooks.a: $(HOOKS_OBJ)
+	$(call say,LD)
+	$(Q)$(CROSS)ld -r -o $(B)/hooks/all.o $(HOOKS_OBJ)
+	$(Q)$(OBJCOPY) --localize-hidden $(B)/hooks/all.o $(B)/hooks/hooks.o
+	$(Q)rm -f $@ && ar rcs $@ $(B)/hooks/hooks.o
+
+# It needs no libweft: in LD_PRELOAD it is loaded into programs without it.
+$(B)/libweft-hooks.so: $(HOOKS_OBJ) hooks/hooks.map
+	$(call say,CC)
+	$(Q)$(CC) -shared $(SANFLAGS) -pthread \
+	    -Wl,-soname,libweft-hooks.so.$(SO_MAJOR) \
+	    -Wl,--version-script=hooks/hooks.map -Wl,-z,noexecstack \
+	    -o $@.$(SO_MAJOR) $(HOOKS_OBJ)
+	$(Q)ln -sf libweft-hooks.so.$(SO_MAJOR) $@
+
 # Writes all files.
 $(B)/weft.pc: Makefile FORCE
 	@mkdir -p $(@D)
@@ -245,6 +281,11 @@ $(B)/weft.pc: Makefile FORCE
 	    'Description: TLS for weft, by OpenSSL' 'Version: $(VERSION)' \
 	    'Requires: weft = $(VERSION)' 'Requires.private: openssl' \
 	    'Libs: -L$${prefix}/lib -lweft-tls' > $(B)/weft-tls.pc
+	@printf '%s\n' 'prefix=$(PREFIX)' 'Name: weft-hooks' \
+	    'Description: libraries that block park goroutines instead' \
+	    'Version: $(VERSION)' 'Requires: weft = $(VERSION)' \
+	    'Libs: -L$${prefix}/lib -Wl,-u,weft_hooks_on -lweft-hooks' \
+	    > $(B)/weft-hooks.pc
 
 install: all man
 	install -d $(DESTDIR)$(PREFIX)/include/weft \
@@ -252,15 +293,17 @@ install: all man
 	    $(DESTDIR)$(PREFIX)/share/man/man3
 	install -m 644 $(MAN)/*.3 $(DESTDIR)$(PREFIX)/share/man/man3
 	install -m 644 include/weft.h $(DESTDIR)$(PREFIX)/include
-	install -m 644 $(filter-out $(if $(TLS),,%/tls.h),$(wildcard \
-	    include/weft/*.h)) $(DESTDIR)$(PREFIX)/include/weft
-	install -m 644 $(LIBA) $(CHECKSA) $(TLSA) $(DESTDIR)$(PREFIX)/lib
-	install -m 755 $(LIBSO:=.$(SO_MAJOR)) $(TLSSO:=.$(SO_MAJOR)) \
+	install -m 644 $(filter-out $(if $(TLS),,%/tls.h) \
+	    $(if $(HOOKS),,%/hooks.h),$(wildcard include/weft/*.h)) $(DESTDIR)$(PREFIX)/include/weft
+	install -m 644 $(LIBA) $(CHECKSA) $(TLSA) $(HOOKSA) \
 	    $(DESTDIR)$(PREFIX)/lib
-	for lib in $(notdir $(LIBSO) $(TLSSO)); do \
+	install -m 755 $(LIBSO:=.$(SO_MAJOR)) $(TLSSO:=.$(SO_MAJOR)) \
+	    $(HOOKSSO:=.$(SO_MAJOR)) $(DESTDIR)$(PREFIX)/lib
+	for lib in $(notdir $(LIBSO) $(TLSSO) $(HOOKSSO)); do \
 	    ln -sf $$lib.$(SO_MAJOR) $(DESTDIR)$(PREFIX)/lib/$$lib; done
 	install -m 644 $(B)/weft.pc $(B)/weft-checks.pc \
-	    $(if $(TLS),$(B)/weft-tls.pc) $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	    $(if $(TLS),$(B)/weft-tls.pc) \
+	    $(if $(HOOKS),$(B)/weft-hooks.pc) $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	install -d $(DESTDIR)$(PREFIX)/lib/cmake/weft
 	for f in weft-config weft-config-version; do \
 	    sed -e 's/@VERSION@/$(VERSION)/; s/@SO_MAJOR@/$(SO_MAJOR)/' \
@@ -314,6 +357,13 @@ $(B)/tests/tls/%: tests/tls/%.c $(HARNESS) $(TLSA) $(LIBA)
 
 $(B)/tests/tls/https: $(HTTP) $(B)/http/https.o
 $(B)/tests/tls/https: private USER += -iquote examples/http -iquote tests/http
+
+# A program need not refer to any of it by itself.
+HOOKED	= -Wl,-u,weft_hooks_on $(HOOKSA)
+$(B)/tests/hooks/%: tests/hooks/%.c $(HARNESS) $(HOOKSA) $(LIBA)
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(USER) -o $@ $< $(HARNESS) $(HOOKED) $(LIBA)
 
 CHECKED	= $(addprefix $(B)/tests/preempt/checkpoint_inserted_,loop handler)
 $(CHECKED): $(CHECKSA)
@@ -429,7 +479,7 @@ $(B)/bench/weft-loops: $(filter-out %/mix.c,$(wildcard bench/foreign/*.c)) \
 
 -include $(OBJ:.o=.d) $(B)/obj/checks.d $(HARNESS:.o=.d) $(TESTS:=.d) \
 	$(EXAMPLES:=.d) $(HTTP_OBJ:.o=.d) $(HTTPS_OBJ:.o=.d) $(BENCH:=.d) \
-	$(TLS_OBJ:.o=.d)
+	$(TLS_OBJ:.o=.d) $(HOOKS_OBJ:.o=.d)
 
 # ---- doing things
 
