@@ -526,6 +526,7 @@ lint: all
 	tools/lint/atomics
 	tools/lint/size
 	tools/lint/exports $(LIBA) $(LIBSO) $(TLSA) $(TLSSO)
+	tools/lint/hooks $(HOOKSA) $(HOOKSSO)
 
 # What the documentation says is so: see tools/docs.
 docs-check: man $(LIBA) $(LIBSO)
