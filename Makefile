@@ -430,6 +430,10 @@ $(B)/examples/%: examples/%.c $(LIBA)
 
 $(B)/examples/demo: $(HTTP)
 
+# All calls of the program and its libraries, if there are hooks.
+$(B)/examples/hooks: $(HOOKSA)
+$(B)/examples/hooks: private LIBA := $(if $(HOOKS),$(HOOKED)) $(LIBA)
+
 $(B)/http/%.o: examples/http/%.c
 	@mkdir -p $(@D)
 	$(call say,CC)
