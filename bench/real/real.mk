@@ -11,8 +11,8 @@ REAL	= $(B)/real
 USAGE	= bench/real/usage.c bench/real/usage.h
 PQ	= -I$(shell pg_config --includedir 2>/dev/null) -lpq
 REAL_HOOKED = $(if $(HOOKS),$(addsuffix -hooked,$(addprefix $(REAL)/,pg-server \
-	pg-queries)))
-REAL_ALL = $(addprefix $(REAL)/,pg-server pg-queries \
+	pg-queries redis-asks)))
+REAL_ALL = $(addprefix $(REAL)/,pg-server pg-queries redis-asks \
 	hashes) $(REAL_HOOKED)
 
 # $(call has,HEADER,FLAGS)
@@ -41,6 +41,11 @@ $(REAL)/pg-queries $(REAL)/pg-queries-hooked: bench/real/queries.c $(USAGE) \
 		$(LIBA)
 	$(call say,CC)
 	$(call link,libpq-fe.h,$(PQ))
+
+$(REAL)/redis-asks $(REAL)/redis-asks-hooked: bench/real/redis.c $(USAGE) \
+		$(LIBA)
+	$(call say,CC)
+	$(call link,hiredis/hiredis.h,-lhiredis)
 
 $(REAL)/hashes: bench/real/hashes.c bench/foreign/activity.c $(LIBA)
 	$(call say,CC)
