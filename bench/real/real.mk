@@ -11,9 +11,9 @@ REAL	= $(B)/real
 USAGE	= bench/real/usage.c bench/real/usage.h
 PQ	= -I$(shell pg_config --includedir 2>/dev/null) -lpq
 REAL_HOOKED = $(if $(HOOKS),$(addsuffix -hooked,$(addprefix $(REAL)/,pg-server \
-	pg-queries redis-asks)))
+	pg-queries redis-asks $(if $(TLS),tls-server))))
 REAL_ALL = $(addprefix $(REAL)/,pg-server pg-queries redis-asks \
-	hashes) $(REAL_HOOKED)
+	hashes $(if $(TLS),tls-server tls-load)) $(REAL_HOOKED)
 
 # $(call has,HEADER,FLAGS)
 has = $(CC) -E -x c $(2) -include $(1) -o /dev/null /dev/null 2>/dev/null
@@ -46,6 +46,15 @@ $(REAL)/redis-asks $(REAL)/redis-asks-hooked: bench/real/redis.c $(USAGE) \
 		$(LIBA)
 	$(call say,CC)
 	$(call link,hiredis/hiredis.h,-lhiredis)
+
+$(REAL)/tls-server $(REAL)/tls-server-hooked: bench/real/tls_server.c \
+		$(TLSA) $(LIBA)
+	$(call say,CC)
+	$(call link,openssl/ssl.h,$(TLSLIBS))
+
+$(REAL)/tls-load: bench/real/tls_load.c $(USAGE)
+	$(call say,CC)
+	$(call link,openssl/ssl.h,$(TLSLIBS))
 
 $(REAL)/hashes: bench/real/hashes.c bench/foreign/activity.c $(LIBA)
 	$(call say,CC)
