@@ -11,8 +11,8 @@ REAL	= $(B)/real
 USAGE	= bench/real/usage.c bench/real/usage.h
 PQ	= -I$(shell pg_config --includedir 2>/dev/null) -lpq
 REAL_HOOKED = $(if $(HOOKS),$(addsuffix -hooked,$(addprefix $(REAL)/,pg-server \
-	pg-queries redis-asks $(if $(TLS),tls-server))))
-REAL_ALL = $(addprefix $(REAL)/,pg-server pg-queries redis-asks \
+	pg-queries redis-asks hook-costs $(if $(TLS),tls-server))))
+REAL_ALL = $(addprefix $(REAL)/,pg-server pg-queries redis-asks hook-costs \
 	hashes $(if $(TLS),tls-server tls-load)) $(REAL_HOOKED)
 
 # $(call has,HEADER,FLAGS)
@@ -55,6 +55,10 @@ $(REAL)/tls-server $(REAL)/tls-server-hooked: bench/real/tls_server.c \
 $(REAL)/tls-load: bench/real/tls_load.c $(USAGE)
 	$(call say,CC)
 	$(call link,openssl/ssl.h,$(TLSLIBS))
+
+$(REAL)/hook-costs $(REAL)/hook-costs-hooked: bench/real/costs.c $(LIBA)
+	$(call say,CC)
+	$(call link,pthread.h,)
 
 $(REAL)/hashes: bench/real/hashes.c bench/foreign/activity.c $(LIBA)
 	$(call say,CC)
