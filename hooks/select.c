@@ -103,6 +103,7 @@ static long
 select_now(int n, fd_set *const set[KINDS])
 {
 	struct timeval zero;
+	int before = errno;
 	long r;
 
 	do {
@@ -110,6 +111,7 @@ select_now(int n, fd_set *const set[KINDS])
 		r = raw_result(real()->select(n, set[0], set[1], set[2],
 		    &zero));
 	} while (r == -EINTR);
+	errno = before;
 	return r;
 }
 

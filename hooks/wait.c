@@ -18,11 +18,13 @@ wait_how(void)
 int
 poll_now(struct pollfd *fds, nfds_t n)
 {
-	int r;
+	int r, before = errno;
 
 	do {
 		r = real()->poll(fds, n, 0);
 	} while (r < 0 && errno == EINTR);
+	if (r >= 0)
+		errno = before;
 	return r;
 }
 
