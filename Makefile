@@ -134,7 +134,7 @@ ifeq ($(TLS),)
 TESTS	:= $(filter-out $(B)/tests/tls/%,$(TESTS))
 endif
 ifeq ($(HOOKS),)
-TESTS	:= $(filter-out $(B)/tests/hooks/% $(B)/tests/real/%,$(TESTS))
+TESTS	:= $(filter-out $(B)/tests/hooks/%,$(TESTS))
 endif
 # These are run by `make torture`.
 TESTS	:= $(filter-out $(B)/tests/torture/%,$(TESTS))
@@ -364,6 +364,8 @@ $(B)/tests/hooks/%: tests/hooks/%.c $(HARNESS) $(HOOKSA) $(LIBA)
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(USER) -o $@ $< $(HARNESS) $(HOOKED) $(LIBA)
+
+include tests/real/real.mk
 
 CHECKED	= $(addprefix $(B)/tests/preempt/checkpoint_inserted_,loop handler)
 $(CHECKED): $(CHECKSA)
