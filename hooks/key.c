@@ -52,9 +52,10 @@ struct slot {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* under lock */
+/* written under lock, before they are counted */
 static const char *patterns[PATTERNS] = { "libcrypto.so", "libcrypto-" };
-static int n_patterns = 2;
+static a32 n_patterns = { 2 };
+/* under lock */
 static uint64_t lives;
 /* any thread, atomic */
 static a8 slot_of[PTHREAD_KEYS_MAX];
@@ -77,15 +78,16 @@ drop(void)
 public int
 weft_hooks_own_keys(const char *pattern)
 {
-	int err = 0;
+	uint32_t n;
 
 	take();
-	if (n_patterns < PATTERNS)
-		patterns[n_patterns++] = pattern;
-	else
-		err = -ENOSPC;
+	n = a_load_relaxed(&n_patterns);
+	if (n < PATTERNS) {
+		patterns[n] = pattern;
+		a_store_rel(&n_patterns, n + 1);	/* pairs with is_owner */
+	}
 	drop();
-	return err;
+	return n < PATTERNS ? 0 : -ENOSPC;
 }
 
 static bool
@@ -109,11 +111,14 @@ in_environment(const char *name)
 	return false;
 }
 
-/* Lock held. */
+/* Takes no lock: a sanitizer makes keys before it is ready. */
 static bool
 is_owner(const char *name)
 {
-	for (int i = 0; i < n_patterns; i++)
+	/* pairs with weft_hooks_own_keys */
+	uint32_t n = a_load_acq(&n_patterns);
+
+	for (uint32_t i = 0; i < n; i++)
 		if (begins(name, patterns[i], strlen(patterns[i])))
 			return true;
 	return in_environment(name);
@@ -146,11 +151,11 @@ pthread_key_create(pthread_key_t *key, void (*destroy)(void *))
 	const struct module *m = module_at(__builtin_return_address(0));
 	int err = real()->pthread_key_create(key, destroy);
 
-	if (err || !m || *key >= PTHREAD_KEYS_MAX || !weft_gls_get)
+	if (err || !m || *key >= PTHREAD_KEYS_MAX || !weft_gls_get ||
+	    !is_owner(m->name))
 		return err;
 	take();
-	if (is_owner(m->name))
-		give_slot(*key, destroy);
+	give_slot(*key, destroy);
 	drop();
 	return 0;
 }
