@@ -8,7 +8,7 @@
  *	CASE(STREAM_DATA, read(fd, NULL, 8))		one line of the table
  *	EACH(RD, read(fd, buf, 8))			on all kinds on which a
  *							read ends by itself
- *	CASE_BODY(STREAM_DATA, two_reads) { ... }	several calls, with in->c
+ *	CASE_BODY(STREAM_DATA, two_reads) { ... }	several, with in->c
  *
  * In all of them: fd and peer; buf, 4 KiB; EDGE, the last 4 bytes of these,
  * with nothing mapped behind them; BAD, which is not mapped; READ_ONLY.
