@@ -292,10 +292,9 @@ bool weft_waitgroup_wait_context(weft_waitgroup *wg, weft_context *ctx);
 
 /*
  * Times are nanoseconds: a duration (`ns`), or (`when`) an absolute time of
- * the clock of weft_now(), which is monotonic and unrelated to the date. A
- * duration of zero or less is over at once, one beyond the end of the clock
- * never is. A `when` of 0 is no limit, as is WEFT_NEVER; one that has passed is
- * over at once.
+ * the clock of weft_now(), which is CLOCK_MONOTONIC. A duration of zero or less
+ * is over at once, one beyond the end of the clock never is. A `when` of 0 is
+ * no limit, as is WEFT_NEVER; one that has passed is over at once.
  */
 #define WEFT_US INT64_C(1000)
 #define WEFT_MS INT64_C(1000000)

@@ -101,6 +101,15 @@ int64_t weft_copy(int to, int from, int64_t max);
 int weft_close(int fd);
 
 /*
+ * The number fd was just returned by the system, or is about to be closed, by a
+ * call that is not one of these: what was known of it is void, and goroutines
+ * that wait on it return -EBADF. Not needed, but without it a wait on a number
+ * that was closed by close(2) and is another file now may last for a second
+ * longer than it should. Any thread.
+ */
+void weft_fd_replaced(int fd);
+
+/*
  * Waits for several descriptors, as poll(2): the number of those with revents,
  * or 0 at `when` (0: no limit). A closed one gives POLLNVAL. At most 65,536;
  * -ENOMEM. try does not wait. context: -ECANCELED or -ETIMEDOUT when ctx is

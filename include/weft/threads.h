@@ -63,13 +63,14 @@ void weft_unpin(void);
  * thread, which runs no other goroutine until then: for what belongs to the
  * thread and is held over calls of this library, as a recursive pthread mutex
  * is. A weft_pin makes every switch slower; a hold costs nothing unless the
- * goroutine waits. They nest, up to 65,535 deep; a release without a hold
- * does nothing, and neither do both on another thread. Legal between
- * weft_blocking_enter and _leave, and in a signal handler if both are. The
- * hold of a goroutine ends with it.
+ * goroutine waits. They nest, up to 65,535 deep; a release without a hold does
+ * nothing, and neither do both on another thread, where hold is false. Legal
+ * between weft_blocking_enter and _leave, and in a signal handler if both are.
+ * The hold of a goroutine ends with it.
  */
-void weft_thread_hold(void);
+bool weft_thread_hold(void);
 void weft_thread_release(void);
+extern void (*weft_held_park_)(void);
 
 /*
  * May the caller park now? It is on a goroutine, on its stack, not in a signal

@@ -258,6 +258,13 @@ weft_mkdir(const char *path, mode_t mode)
 
 /* ---- closing ---- */
 
+public void
+weft_fd_replaced(int fd)
+{
+	if (fd >= 0)
+		desc_new_fd(fd);
+}
+
 public int
 weft_close(int fd)
 {

@@ -208,6 +208,17 @@ pin_bind(struct m *mp, struct g *gp)
 		bind(mp, gp);
 }
 
+/* For libweft-hooks, which sets it before the runtime starts. */
+public void (*weft_held_park_)(void);
+
+void
+pin_bind_parked(struct m *mp, struct g *gp)
+{
+	if (weft_held_park_)
+		weft_held_park_();
+	pin_bind(mp, gp);
+}
+
 void
 pin_unbind(struct m *mp, struct g *gp)
 {
@@ -285,20 +296,21 @@ weft_unpin(void)
  * Only the goroutine itself changes the depth. It may move between the two
  * steps: gp stays the same.
  */
-public void
+public bool
 weft_thread_hold(void)
 {
 	struct m *mp = m_self();
 	struct g *gp = mp ? m_g(mp) : NULL;
 
 	if (!gp)
-		return;
+		return false;
 	if (!gp->holds_thread)
 		gp->thread_holds = 0;
 	if (gp->thread_holds == UINT16_MAX)
 		fatal("weft_thread_hold: more than %d deep", UINT16_MAX);
 	gp->thread_holds++;
 	gp->holds_thread = true;
+	return true;
 }
 
 public void

@@ -21,6 +21,8 @@ void pin_yield_asked(struct m *mp);
 /* Inside: binds a goroutine to its M until it is resumed. If that is not by
  * g0, the M undoes it itself. */
 void pin_bind(struct m *mp, struct g *gp);
+/* The same for a goroutine that parks and holds its thread. */
+void pin_bind_parked(struct m *mp, struct g *gp);
 void pin_unbind(struct m *mp, struct g *gp);
 /* sched.lock held: is a goroutine that is bound to an M first in the global
  * queue? */

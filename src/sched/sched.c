@@ -400,7 +400,7 @@ park(struct m *mp, enum wait_reason reason, enum after after)
 	struct p *pp = m_p(mp);
 
 	if (unlikely(gp->holds_thread))
-		pin_bind(mp, gp);
+		pin_bind_parked(mp, gp);
 	a_store_relaxed(&gp->reason, (uint8_t)reason);
 	g_set(gp, G_RUNNING, G_WAITING);
 	if (likely(pp)) {

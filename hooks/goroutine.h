@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the hooks know of a goroutine: whether they are off for it, and the
+ * values of pthread keys that it owns. Made when the first of these is set.
+ */
+#ifndef GOROUTINE_H
+#define GOROUTINE_H
+
+#include "core.h"
+
+enum { SLOTS = 32 };		/* keys whose values goroutines own */
+
+struct goroutine {
+	/* the goroutine itself only */
+	uint32_t off;		/* depth of weft_hooks_off */
+	uint32_t rounds;	/* in which destructors were called */
+	const void *locked_at;	/* for reports: see held.h */
+	struct value {
+		void *p;
+		uint64_t owner;	/* the life of the slot that set it: see
+				 * key.c */
+	} value[SLOTS];
+};
+
+/* Of the current goroutine; NULL if it has none, or elsewhere. */
+struct goroutine *goroutine_get(void);
+/* The same; makes one. NULL if memory is refused, or elsewhere. */
+struct goroutine *goroutine_make(void);
+/* It is the current goroutine's; 0 or -ENOMEM. */
+int goroutine_keep(struct goroutine *g);
+/* It has none any more. */
+void goroutine_free(struct goroutine *g);
+
+bool goroutine_is_off(void);
+
+#endif

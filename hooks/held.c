@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* See held.h. */
+#define _GNU_SOURCE 1
+#include "held.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core.h"
+#include "counts.h"
+#include "goroutine.h"
+#include "module.h"
+#include "say.h"
+
+enum { REPORTS = 16 };		/* then it says no more */
+
+abool held_reports;
+static a32 reported;
+
+cold void
+held_note_slow(const void *caller)
+{
+	struct goroutine *g = goroutine_make();
+
+	if (g)
+		g->locked_at = caller;
+}
+
+static void
+report(const void *at)
+{
+	const struct module *m = module_at(at);
+	uint32_t n = a_add_relaxed(&reported, 1);
+
+	if (n < REPORTS)
+		say("weft-hooks: goroutine %lld \"%s\" parked with a pthread "
+		    "lock held; the last one was locked at %s+%p\n",
+		    (long long)weft_self_id(), weft_self_name(),
+		    m ? m->name : "?",
+		    m ? (void *)((uintptr_t)at - m->lo) : at);
+	if (n == REPORTS)
+		say("weft-hooks: no more reports of parks with a lock held\n");
+}
+
+/*
+ * Called by libweft, inside, when a goroutine parks that holds its thread.
+ */
+static void
+parks(void)
+{
+	struct goroutine *g;
+
+	count(held_parks);
+	if (likely(!a_load_relaxed(&held_reports)))
+		return;
+	g = goroutine_get();
+	if (g && g->locked_at)
+		report(g->locked_at);
+}
+
+__attribute__((__constructor__)) static void
+watch(void)
+{
+	const char *debug = getenv("WEFT_HOOKS_DEBUG");
+
+	if (!&weft_held_park_)
+		return;
+	weft_held_park_ = parks;
+	a_store_relaxed(&held_reports, debug && strcmp(debug, "1") == 0);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A call on one descriptor that may have to wait: tried without waiting, and
+ * repeated after each wait.
+ *
+ * A descriptor that the program made non-blocking keeps its meaning: the call
+ * returns EAGAIN. That is asked only when a try found nothing, and so are the
+ * limits that the program has set by SO_RCVTIMEO and SO_SNDTIMEO.
+ */
+#ifndef IO_H
+#define IO_H
+
+#include <poll.h>
+
+#include "core.h"
+
+struct io {
+	/* constant */
+	int fd;
+	short events;		/* POLLIN: it reads; POLLOUT: it writes */
+	const void *caller;	/* where the hook was called from */
+	/*
+	 * One try: a result or -errno; -EAGAIN: it has to wait. And the
+	 * system's call, which may block, for the rest of the work; the same.
+	 */
+	long (*attempt)(struct io *io);
+	long (*block)(struct io *io);
+};
+
+/* Until it has a result or -errno. On a goroutine. */
+long io_run(struct io *io);
+
+/* Its `block`, announced if the caller may park. For attempts. */
+long io_block(struct io *io);
+/* poll(2) says that it would not block now. The same. */
+bool io_is_ready(struct io *io);
+
+#endif

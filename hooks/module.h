@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The program and the shared libraries that are loaded: which of them a hook
+ * was called from.
+ */
+#ifndef MODULE_H
+#define MODULE_H
+
+#include "defs.h"
+
+enum { MODULE_NAME_BYTES = 40 };
+
+struct module {
+	/* constant */
+	uintptr_t lo, hi;		/* where it is loaded */
+	bool program;			/* the program itself */
+	bool thread_local;		/* it has thread-local variables */
+	char name[MODULE_NAME_BYTES];	/* of the file, without its folder; cut
+					 * if it is longer */
+};
+
+/*
+ * The module that this address is in; NULL if there is none. It stays valid.
+ * Allocates no memory by malloc, and takes the loader's lock only when it meets
+ * a module that it does not know.
+ */
+const struct module *module_at(const void *address);
+
+/*
+ * Must a call from there return on the thread that made it? Its module has
+ * thread-local variables, whose addresses it may have in registers. Not the
+ * program itself: it is written for goroutines.
+ */
+bool module_keeps_thread(const void *address);
+
+#endif
