@@ -11,7 +11,8 @@
  *	CASE_BODY(STREAM_DATA, two_reads) { ... }	several, with in->c
  *
  * In all of them: fd and peer; buf, 4 KiB; EDGE, the last 4 bytes of these,
- * with nothing mapped behind them; BAD, which is not mapped; READ_ONLY.
+ * and behind them what is not accessible; BAD, which is that; READ_ONLY.
+ * T_TRACE=1 in the environment prints each case before it is run.
  */
 #ifndef BAD_INPUT_H
 #define BAD_INPUT_H
@@ -61,7 +62,7 @@ struct bad_case {
 static struct bad_case cases[CASES_MAX];
 static int n_cases;
 static int sigpipes;
-static char *pages;		/* a page, one that is not mapped, one that is
+static char *pages;		/* a page, one without access, one that is
 				 * not writable */
 #define EDGE (in->buf + PAGE - 4)
 #define BAD (in->buf + PAGE)
@@ -186,7 +187,7 @@ prepare(void)
 	pages = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	OK(pages != MAP_FAILED);
-	EQ(munmap(pages + PAGE, PAGE), 0);
+	EQ(mprotect(pages + PAGE, PAGE, PROT_NONE), 0);
 	EQ(mprotect(pages + 2 * PAGE, PAGE, PROT_READ), 0);
 	OK(n_cases > 0 && n_cases < CASES_MAX);
 }
@@ -249,9 +250,14 @@ static void *
 run_pass(void *arg)
 {
 	struct pass *p = arg;
+	bool loud = p->c == &lib_calls && getenv("T_TRACE");
 
-	for (int i = 0; i < n_cases; i++)
+	for (int i = 0; i < n_cases; i++) {
+		if (loud)
+			fprintf(stderr, "# %d: %s on %s\n", i, cases[i].text,
+			    kinds[cases[i].kind].name);
 		run_case(&cases[i], p->c, &p->o[i]);
+	}
 	return NULL;
 }
 

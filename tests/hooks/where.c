@@ -55,12 +55,13 @@ visit_begin(struct visit *v)
 	SEE(v, epoll_ctl(v->epoll, EPOLL_CTL_ADD, v->pipe[0], &e) == 0);
 }
 
-/* As a thread or a goroutine: gives the answers. */
+/* As a thread or a goroutine: gives the answers, and does not park for it. */
 static void
 answer(struct visit *v)
 {
 	char c = 'a', room[ROOM];
 
+	weft_hooks_off();
 	for (int i = 1; i <= CALLS; i++) {
 		while (counter_get(&v->step) < i)
 			weft_sleep(100 * WEFT_US);
@@ -413,7 +414,7 @@ send_signals(void)
 	}
 }
 
-/* What is read is what was there first, and a byte for each handler. */
+/* What was there first, and a byte for each handler: none of them is lost. */
 static void
 listen_to_handlers(void)
 {
@@ -429,10 +430,11 @@ listen_to_handlers(void)
 		OK(got > 0);
 		n += got;
 	}
-	EQ(n, ROOM + counter_get(&entries));
+	OK(n >= ROOM + SIGNALS);
 }
 
-THREAD_JOB(call_thread, void (*)(void), fn, (*fn)())
+PLAIN_THREAD(sender_thread, send_signals())
+PLAIN_THREAD(reader_thread, listen_to_handlers())
 
 GTEST(handlers_that_write_to_a_full_pipe, 2)
 {
@@ -440,7 +442,6 @@ GTEST(handlers_that_write_to_a_full_pipe, 2)
 	pthread_t sender, reader;
 	sigset_t usr1;
 	int end[2];
-	void (*fn[2])(void) = { send_signals, listen_to_handlers };
 
 	handle(SIGUSR1, tell, SA_RESTART);
 	EQ(pipe(told), 0);
@@ -455,8 +456,8 @@ GTEST(handlers_that_write_to_a_full_pipe, 2)
 	sigemptyset(&usr1);
 	sigaddset(&usr1, SIGUSR1);
 	pthread_sigmask(SIG_BLOCK, &usr1, NULL);
-	reader = thread_start(call_thread, &fn[1]);
-	sender = thread_start(call_thread, &fn[0]);
+	reader = thread_start(reader_thread, NULL);
+	sender = thread_start(sender_thread, NULL);
 	pthread_sigmask(SIG_UNBLOCK, &usr1, NULL);
 	weft_blocking(thread_join, &sender);
 	weft_blocking(thread_join, &reader);
