@@ -430,6 +430,10 @@ $(B)/examples/%: examples/%.c $(LIBA)
 
 $(B)/examples/demo: $(HTTP)
 
+# All calls of the program and its libraries, if there are hooks.
+$(B)/examples/hooks: $(HOOKSA)
+$(B)/examples/hooks: private LIBA := $(if $(HOOKS),$(HOOKED)) $(LIBA)
+
 $(B)/http/%.o: examples/http/%.c
 	@mkdir -p $(@D)
 	$(call say,CC)
@@ -526,6 +530,7 @@ lint: all
 	tools/lint/atomics
 	tools/lint/size
 	tools/lint/exports $(LIBA) $(LIBSO) $(TLSA) $(TLSSO)
+	tools/lint/hooks $(HOOKSA) $(HOOKSSO)
 
 # What the documentation says is so: see tools/docs.
 docs-check: man $(LIBA) $(LIBSO)

@@ -98,7 +98,7 @@ connect(int fd, const struct sockaddr *to, socklen_t len)
 {
 	struct connecting c = {
 		.io = { fd, POLLOUT, __builtin_return_address(0), try_connect,
-		    block_connect },
+		    block_connect, 0 },
 		.to = to, .len = len
 	};
 	long r;
@@ -151,7 +151,7 @@ accept_one(int fd, struct sockaddr *from, socklen_t *from_len, int flags,
     const void *caller)
 {
 	struct accepting a = {
-		.io = { fd, POLLIN, caller, try_accept, block_accept },
+		.io = { fd, POLLIN, caller, try_accept, block_accept, 0 },
 		.from = from, .from_len = from_len, .flags = flags
 	};
 	long r = is_ours(fd) ? io_run(&a.io) : block_accept(&a.io);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the hooks use of libweft: its public interface, and weft_held_park_.
+ * What the hooks use of libweft: its public interface, and two names that are
+ * only for them, weft_fd_call_ and weft_held_park_.
  * All references are weak, since the library may be preloaded into a program
  * that has no libweft: there no caller is on a goroutine, and the hooks are the
  * system's calls.
@@ -25,6 +26,7 @@
 #pragma weak weft_event_set
 #pragma weak weft_event_wait
 #pragma weak weft_event_wait_until
+#pragma weak weft_fd_call_
 #pragma weak weft_fd_replaced
 #pragma weak weft_gls_get
 #pragma weak weft_gls_set

@@ -8,13 +8,17 @@
 
 #include "core.h"
 
+struct module;
+
 enum { SLOTS = 32 };		/* keys whose values goroutines own */
 
 struct goroutine {
 	/* the goroutine itself only */
 	uint32_t off;		/* depth of weft_hooks_off */
 	uint32_t rounds;	/* in which destructors were called */
-	const void *locked_at;	/* for reports: see held.h */
+	/* for reports, see held.h: where it last took a lock */
+	const void *locked_at;
+	const struct module *locked_in;
 	struct value {
 		void *p;
 		uint64_t owner;	/* the life of the slot that set it: see

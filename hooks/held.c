@@ -22,14 +22,16 @@ held_note_slow(const void *caller)
 {
 	struct goroutine *g = goroutine_make();
 
-	if (g)
-		g->locked_at = caller;
+	if (!g)
+		return;
+	g->locked_at = caller;
+	g->locked_in = module_at(caller);
 }
 
 static void
-report(const void *at)
+report(const struct goroutine *g)
 {
-	const struct module *m = module_at(at);
+	const struct module *m = g->locked_in;
 	uint32_t n = a_add_relaxed(&reported, 1);
 
 	if (n < REPORTS)
@@ -37,13 +39,14 @@ report(const void *at)
 		    "lock held; the last one was locked at %s+%p\n",
 		    (long long)weft_self_id(), weft_self_name(),
 		    m ? m->name : "?",
-		    m ? (void *)((uintptr_t)at - m->lo) : at);
+		    (void *)((uintptr_t)g->locked_at - (m ? m->lo : 0)));
 	if (n == REPORTS)
 		say("weft-hooks: no more reports of parks with a lock held\n");
 }
 
 /*
- * Called by libweft, inside, when a goroutine parks that holds its thread.
+ * Called by libweft, inside and with the lock of what it waits for, when a
+ * goroutine parks that holds its thread: so the loader is not asked here.
  */
 static void
 parks(void)
@@ -55,7 +58,7 @@ parks(void)
 		return;
 	g = goroutine_get();
 	if (g && g->locked_at)
-		report(g->locked_at);
+		report(g);
 }
 
 __attribute__((__constructor__)) static void

@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include "atomic.h"
+#include "counts.h"
 #include "real.h"
 #include "wait.h"
 
@@ -18,6 +20,19 @@ is_nonblocking(int fd)
 	return flags < 0 || flags & O_NONBLOCK;
 }
 
+/* any thread, atomic: the program has set a limit, of any socket */
+static abool limits_used;
+
+public int
+setsockopt(int fd, int level, int option, const void *value, socklen_t len)
+{
+	if (level == SOL_SOCKET && (option == SO_RCVTIMEO ||
+	    option == SO_SNDTIMEO))
+		/* relaxed: before the call that uses it, on the same socket */
+		a_store_relaxed(&limits_used, true);
+	return real()->setsockopt(fd, level, option, value, len);
+}
+
 /* Until when the program lets it wait: the option is 0 if there is no limit. */
 static int64_t
 limit(const struct io *io)
@@ -25,6 +40,8 @@ limit(const struct io *io)
 	struct timeval tv = {0};
 	socklen_t len = sizeof tv;
 
+	if (likely(!a_load_relaxed(&limits_used)))
+		return WEFT_NEVER;
 	if (getsockopt(io->fd, SOL_SOCKET, io->events == POLLIN ? SO_RCVTIMEO :
 	    SO_SNDTIMEO, &tv, &len) || (!tv.tv_sec && !tv.tv_usec))
 		return WEFT_NEVER;
@@ -54,29 +71,54 @@ io_block(struct io *io)
 	return r;
 }
 
+static long
+attempt(void *io)
+{
+	return ((struct io *)io)->attempt(io);
+}
+
+/* Without a limit: in the loop of libweft's own calls. */
+static long
+run_parked(struct io *io)
+{
+	bool kept = wait_keep_thread(io->caller);
+	long r;
+
+	count(parks);
+	r = weft_fd_call_(io->fd, io->events == POLLOUT, attempt, io, io->want);
+	wait_kept_thread(kept);
+	return r;
+}
+
+/* Until `when`, which is the caller's own: -EAGAIN then, as the kernel. */
+static long
+run_until(struct io *io, int64_t when)
+{
+	long r;
+
+	do {
+		r = wait_fd(io->fd, io->events, when, io->caller);
+		if (r)
+			return r == -ETIMEDOUT ? -EAGAIN :
+			    r == -EBADF ? r : io_block(io);
+		r = io->attempt(io);
+	} while (r == -EAGAIN);
+	return r;
+}
+
 long
 io_run(struct io *io)
 {
-	int64_t when = 0;	/* not asked yet */
+	long r = io->attempt(io);
+	int64_t when;
 
-	for (;;) {
-		long r = io->attempt(io);
-
-		if (likely(r != -EAGAIN))
-			return r;
-		if (!when) {
-			if (is_nonblocking(io->fd))
-				return -EAGAIN;
-			if (wait_how() == WAIT_REAL)
-				return io->block(io);
-			when = limit(io);
-		}
-		r = wait_fd(io->fd, io->events, when, io->caller);
-		if (r == -ETIMEDOUT)
-			return -EAGAIN;
-		if (r == -EBADF)
-			return r;
-		if (unlikely(r))
-			return io_block(io);
-	}
+	if (likely(r != -EAGAIN) || is_nonblocking(io->fd))
+		return r;
+	if (wait_how() == WAIT_REAL)
+		return io->block(io);
+	when = limit(io);
+	if (when != WEFT_NEVER)
+		return run_until(io, when);
+	r = run_parked(io);
+	return r == -EAGAIN ? io_block(io) : r;
 }

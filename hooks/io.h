@@ -25,6 +25,9 @@ struct io {
 	 */
 	long (*attempt)(struct io *io);
 	long (*block)(struct io *io);
+	/* how many bytes a read asks for: fewer have drained a TCP socket; 0:
+	 * unknown */
+	size_t want;
 };
 
 /* Until it has a result or -errno. On a goroutine. */

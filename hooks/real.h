@@ -41,6 +41,7 @@
 	F(int, fclose, (FILE *)) \
 	F(int, socket, (int, int, int)) \
 	F(int, socketpair, (int, int, int, int *)) \
+	F(int, setsockopt, (int, int, int, const void *, socklen_t)) \
 	F(int, pipe, (int *)) \
 	F(int, pipe2, (int *, int)) \
 	F(int, dup, (int)) \

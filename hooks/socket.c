@@ -114,7 +114,8 @@ receive_from(int fd, void *buf, size_t len, int flags, struct sockaddr *from,
     socklen_t *from_len, const void *caller)
 {
 	struct transfer t = {
-		.io = { fd, POLLIN, caller, try_receive, block_receive },
+		.io = { fd, POLLIN, caller, try_receive, block_receive,
+		    flags ? 0 : len },
 		.flags = flags, .buf = buf, .len = len, .from = from,
 		.from_len = from_len
 	};
@@ -146,7 +147,7 @@ recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	struct transfer t = {
 		.io = { fd, POLLIN, __builtin_return_address(0), try_receive,
-		    block_receive },
+		    block_receive, 0 },
 		.flags = flags, .msg = msg
 	};
 
@@ -198,7 +199,7 @@ send_to(int fd, const void *p, size_t len, int flags,
     const struct sockaddr *to, socklen_t to_len, const void *caller)
 {
 	struct transfer t = {
-		.io = { fd, POLLOUT, caller, try_send, block_send },
+		.io = { fd, POLLOUT, caller, try_send, block_send, 0 },
 		.flags = flags, .p = p, .len = len, .to = to, .to_len = to_len
 	};
 
@@ -297,7 +298,7 @@ sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	struct transfer t = {
 		.io = { fd, POLLOUT, __builtin_return_address(0), try_send_msg,
-		    block_send_msg },
+		    block_send_msg, 0 },
 		.flags = flags, .msg = (struct msghdr *)msg
 	};
 

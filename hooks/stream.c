@@ -103,9 +103,7 @@ block_read(struct io *io)
 {
 	struct stream *s = stream_of(io);
 
-	return raw_result(s->n == 1 ?
-	    real()->read(io->fd, s->v->iov_base, s->v->iov_len) :
-	    real()->readv(io->fd, s->v, s->n));
+	return raw_result(real()->readv(io->fd, s->v, s->n));
 }
 
 /* A socket returns 0 for no bytes at once; recvmsg would wait. */
@@ -124,7 +122,7 @@ read_as(struct io *io)
 
 	switch (s->as) {
 	case AS_SOCKET:
-		return after_recv(s, raw_result(s->n == 1 ?
+		return after_recv(s, raw_result(io->want ?
 		    real()->recv(io->fd, s->v->iov_base, s->v->iov_len,
 		    MSG_DONTWAIT) :
 		    real()->recvmsg(io->fd, &msg, MSG_DONTWAIT)));
@@ -147,11 +145,13 @@ try_read(struct io *io)
 	return r;
 }
 
+/* `want` as in struct io. */
 static ssize_t
-read_vectors(int fd, const struct iovec *v, int n, const void *caller)
+read_vectors(int fd, const struct iovec *v, int n, size_t want,
+    const void *caller)
 {
 	struct stream s = {
-		.io = { fd, POLLIN, caller, try_read, block_read },
+		.io = { fd, POLLIN, caller, try_read, block_read, want },
 		.v = v, .n = n
 	};
 
@@ -165,7 +165,7 @@ read(int fd, void *buf, size_t n)
 
 	if (!on_goroutine() || n == 0 || n > MAX_RW)
 		return real()->read(fd, buf, n);
-	return read_vectors(fd, &v, 1, __builtin_return_address(0));
+	return read_vectors(fd, &v, 1, n, __builtin_return_address(0));
 }
 
 public ssize_t
@@ -173,7 +173,7 @@ readv(int fd, const struct iovec *v, int n)
 {
 	if (!on_goroutine() || n <= 0 || n > IOV_MAX)
 		return real()->readv(fd, v, n);
-	return read_vectors(fd, v, n, __builtin_return_address(0));
+	return read_vectors(fd, v, n, 0, __builtin_return_address(0));
 }
 
 /* ---- writing ---- */
@@ -186,9 +186,7 @@ block_write(struct io *io)
 	int n;
 	const struct iovec *v = s->done ? rest(s, &first, &n) :
 	    (n = s->n, s->v);
-	long r = raw_result(n == 1 ?
-	    real()->write(io->fd, v->iov_base, v->iov_len) :
-	    real()->writev(io->fd, v, n));
+	long r = raw_result(real()->writev(io->fd, v, n));
 
 	if (r < 0)
 		return s->done ? (long)s->done : r;
@@ -250,7 +248,7 @@ static ssize_t
 write_vectors(int fd, const struct iovec *v, int n, const void *caller)
 {
 	struct stream s = {
-		.io = { fd, POLLOUT, caller, try_write, block_write },
+		.io = { fd, POLLOUT, caller, try_write, block_write, 0 },
 		.v = v, .n = n
 	};
 	long r = io_run(&s.io);
@@ -290,5 +288,5 @@ __read_chk(int fd, void *buf, size_t n, size_t room)
 		__chk_fail();
 	if (!on_goroutine() || n == 0 || n > MAX_RW)
 		return real()->read(fd, buf, n);
-	return read_vectors(fd, &v, 1, __builtin_return_address(0));
+	return read_vectors(fd, &v, 1, n, __builtin_return_address(0));
 }

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pg-queries plain|announced|pthread CONNINFO
+ * pg-queries plain|announced|pthread CONNINFO [ASKERS TIMES]
  *
  * 50 goroutines, or threads, each with a connection of its own, ask PostgreSQL
  * 20 times for something that takes 10 ms, and yield between: 0.2 s at best.
  * No timer is in the process. Prints the seconds from the first query to the
- * last answer; the connections are made before.
+ * last answer, and the most threads that the process had in between; the
+ * connections are made before. pg-queries-hooked is the same program linked
+ * with hooks: its `plain` parks in libpq.
  */
+#include "usage.h"
+
 #include <libpq-fe.h>
 #include <pthread.h>
 #include <sched.h>
@@ -15,10 +19,9 @@
 #include <string.h>
 #include <weft.h>
 
-enum { ASKERS = 50, TIMES = 20 };
-
 static const char query[] = "select pg_sleep(0.01)";
-static PGconn *conn[ASKERS];
+static int askers = 50, times = 20;
+static PGconn **conn;
 static weft_waitgroup all;
 
 static void
@@ -42,7 +45,7 @@ ask(void *arg)
 static void
 plain(PGconn *c)
 {
-	for (int i = 0; i < TIMES; i++) {
+	for (int i = 0; i < times; i++) {
 		ask(c);
 		weft_yield();
 	}
@@ -52,7 +55,7 @@ plain(PGconn *c)
 static void
 announced(PGconn *c)
 {
-	for (int i = 0; i < TIMES; i++) {
+	for (int i = 0; i < times; i++) {
 		weft_blocking(ask, c);
 		weft_yield();
 	}
@@ -62,7 +65,7 @@ announced(PGconn *c)
 static void *
 by_thread(void *arg)
 {
-	for (int i = 0; i < TIMES; i++) {
+	for (int i = 0; i < times; i++) {
 		ask(arg);
 		sched_yield();
 	}
@@ -72,11 +75,22 @@ by_thread(void *arg)
 static void
 connect_all(const char *info)
 {
-	for (int i = 0; i < ASKERS; i++) {
+	conn = calloc((size_t)askers, sizeof *conn);
+	if (!conn)
+		exit(1);
+	for (int i = 0; i < askers; i++) {
 		conn[i] = PQconnectdb(info);
 		if (PQstatus(conn[i]) != CONNECTION_OK)
 			fail(conn[i]);
 	}
+}
+
+static void
+print(int64_t start)
+{
+	double seconds = (double)(weft_now() - start) / 1e9;
+
+	printf("%.3f %ld\n", seconds, usage_most_threads());
 }
 
 static int
@@ -85,11 +99,11 @@ goroutines(int argc, char **argv)
 	int64_t start = weft_now();
 
 	(void)argc;
-	weft_waitgroup_add(&all, ASKERS);
-	for (int i = 0; i < ASKERS; i++)
+	weft_waitgroup_add(&all, askers);
+	for (int i = 0; i < askers; i++)
 		weft_go(strcmp(argv[1], "plain") ? announced : plain, conn[i]);
 	weft_waitgroup_wait(&all);
-	printf("%.3f\n", (double)(weft_now() - start) / 1e9);
+	print(start);
 	return 0;
 }
 
@@ -97,26 +111,32 @@ static int
 threads(void)
 {
 	int64_t start = weft_now();
-	pthread_t t[ASKERS];
+	pthread_t *t = calloc((size_t)askers, sizeof *t);
 
-	for (int i = 0; i < ASKERS; i++)
-		if (pthread_create(&t[i], NULL, by_thread, conn[i]))
+	for (int i = 0; i < askers; i++)
+		if (!t || pthread_create(&t[i], NULL, by_thread, conn[i]))
 			return 1;
-	for (int i = 0; i < ASKERS; i++)
+	for (int i = 0; i < askers; i++)
 		pthread_join(t[i], NULL);
-	printf("%.3f\n", (double)(weft_now() - start) / 1e9);
+	print(start);
+	free(t);
 	return 0;
 }
 
 int
 main(int argc, char **argv)
 {
-	if (argc != 3) {
-		fprintf(stderr,
-		    "usage: pg-queries plain|announced|pthread CONNINFO\n");
+	if (argc == 5) {
+		askers = atoi(argv[3]);
+		times = atoi(argv[4]);
+	}
+	if ((argc != 3 && argc != 5) || askers < 1 || times < 1) {
+		fprintf(stderr, "usage: pg-queries plain|announced|pthread "
+		    "CONNINFO [ASKERS TIMES]\n");
 		return 2;
 	}
 	connect_all(argv[2]);
+	usage_watch_threads();
 	if (!strcmp(argv[1], "pthread"))
 		return threads();
 	return weft_run(goroutines, argc, argv);

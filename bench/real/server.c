@@ -6,6 +6,8 @@
  * examples/ and a pool of 50 connections of libpq. Each request to /plain or
  * /announced waits 10 ms for PostgreSQL, inside libpq, which sleeps in poll();
  * the latter tells the runtime by weft_blocking. /hello needs no query.
+ * pg-server-hooked is the same program linked with hooks: there /plain parks in
+ * libpq.
  */
 #include "http.h"
 

@@ -108,6 +108,8 @@ int weft_close(int fd);
  * longer than it should. Any thread.
  */
 void weft_fd_replaced(int fd);
+long weft_fd_call_(int fd, bool out, long (*attempt)(void *arg), void *arg,
+    size_t want);
 
 /*
  * Waits for several descriptors, as poll(2): the number of those with revents,
