@@ -134,7 +134,7 @@ ifeq ($(TLS),)
 TESTS	:= $(filter-out $(B)/tests/tls/%,$(TESTS))
 endif
 ifeq ($(HOOKS),)
-TESTS	:= $(filter-out $(B)/tests/hooks/% $(B)/tests/real/%,$(TESTS))
+TESTS	:= $(filter-out $(B)/tests/hooks/%,$(TESTS))
 endif
 # These are run by `make torture`.
 TESTS	:= $(filter-out $(B)/tests/torture/%,$(TESTS))
@@ -371,6 +371,8 @@ $(B)/tests/hooks/%: tests/hooks/%.cc $(HARNESS) $(HOOKSA) $(LIBA)
 	$(Q)$(CXX) -std=c++17 -Wall -Wextra -Werror $(DEFS) $(SANFLAGS) -pthread \
 	    -Iinclude -iquote tests $(CFLAGS) -MMD -MP $(LINK) -o $@ $< $(HARNESS) \
 	    $(HOOKED) $(LIBA)
+
+include tests/real/real.mk
 
 CHECKED	= $(addprefix $(B)/tests/preempt/checkpoint_inserted_,loop handler)
 $(CHECKED): $(CHECKSA)

@@ -55,7 +55,7 @@ io_is_ready(struct io *io)
 {
 	struct pollfd p = { .fd = io->fd, .events = io->events };
 
-	return real()->poll(&p, 1, 0) != 0;
+	return poll_now(&p, 1) != 0;
 }
 
 long
@@ -106,8 +106,8 @@ run_until(struct io *io, int64_t when)
 	return r;
 }
 
-long
-io_run(struct io *io)
+static long
+run(struct io *io)
 {
 	long r = io->attempt(io);
 	int64_t when;
@@ -121,4 +121,16 @@ io_run(struct io *io)
 		return run_until(io, when);
 	r = run_parked(io);
 	return r == -EAGAIN ? io_block(io) : r;
+}
+
+/* Tries that found nothing have left their errors in errno. */
+long
+io_run(struct io *io)
+{
+	int before = errno;
+	long r = run(io);
+
+	if (r >= 0)
+		errno = before;
+	return r;
 }

@@ -30,7 +30,10 @@ struct io {
 	size_t want;
 };
 
-/* Until it has a result or -errno. On a goroutine. */
+/*
+ * Until it has a result or -errno; with a result errno is what it was, which
+ * callers rely on (OpenSSL looks at it after a read of 0). On a goroutine.
+ */
 long io_run(struct io *io);
 
 /* Its `block`, announced if the caller may park. For attempts. */

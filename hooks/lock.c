@@ -60,8 +60,7 @@ enqueue(struct bucket *b, struct waiter *w)
 	weft_mutex_unlock(&b->lock);
 }
 
-/* It may have been woken meanwhile: then that is passed on by the caller's
- * try, or the lock is taken. */
+/* It may have been woken meanwhile: so the caller tries once more. */
 static void
 dequeue(struct bucket *b, struct waiter *w)
 {
@@ -113,8 +112,6 @@ lock_park(void *lock, lock_try *fn, int64_t when)
 			err = ETIMEDOUT;
 	} while (err == EBUSY);
 	a_add_sc(&b->n, -1u);
-	if (err == ETIMEDOUT)
-		lock_wake(lock, false);	/* it may have been woken in vain */
 	return err;
 }
 

@@ -105,7 +105,7 @@ extern struct real_calls real_calls;
 void real_find(void);
 
 /*
- * The table. Whoever reads it before the constructor has filled it fills it:
+ * The table. A caller that comes before the constructor fills it itself:
  * then there is one thread, or one of a loader.
  */
 static always_inline const struct real_calls *

@@ -98,13 +98,21 @@ open_sets(struct sets *s)
 	return false;
 }
 
+/* Asks again after a signal, as poll_now. */
 static long
-select_now(struct sets *s)
+select_now(int n, fd_set *const set[KINDS])
 {
-	struct timeval zero = {0};
+	struct timeval zero;
+	int before = errno;
+	long r;
 
-	return raw_result(real()->select(s->n, s->set[0], s->set[1],
-	    s->set[2], &zero));
+	do {
+		zero = (struct timeval){0};
+		r = raw_result(real()->select(n, set[0], set[1], set[2],
+		    &zero));
+	} while (r == -EINTR);
+	errno = before;
+	return r;
 }
 
 /* Waits until one of them has an event, or `when`: as select. */
@@ -120,7 +128,7 @@ select_parked(struct sets *s, int64_t when)
 			return r;
 		if (!copy_sets(s, true))
 			return -EFAULT;
-		r = select_now(s);
+		r = select_now(s->n, s->set);
 	} while (r == 0 && (when == WEFT_NEVER || weft_now() < when));
 	return r;
 }
@@ -129,7 +137,7 @@ select_parked(struct sets *s, int64_t when)
 static long
 select_until(struct sets *s, int64_t when, const void *caller)
 {
-	long r = select_now(s);
+	long r = select_now(s->n, s->set);
 	bool kept;
 
 	if (r == 0) {
@@ -148,7 +156,11 @@ select_ours(int n, fd_set *set[KINDS], const struct timespec *ts,
 {
 	struct sets s = { .n = n, .set = { set[0], set[1], set[2] } };
 
-	if (n < 0 || n > SELECT_MAX || (ts && (!is_time(ts) || is_now(ts))) ||
+	if (is_now(ts)) {
+		*r = select_now(n, set);
+		return true;
+	}
+	if (n < 0 || n > SELECT_MAX || (ts && !is_time(ts)) ||
 	    wait_how() == WAIT_REAL || !open_sets(&s))
 		return false;
 	*r = select_until(&s, when, caller);

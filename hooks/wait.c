@@ -1,18 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /* See wait.h. */
+#define _GNU_SOURCE 1
 #include "wait.h"
-
-#include <poll.h>
 
 #include "counts.h"
 #include "goroutine.h"
 #include "module.h"
+#include "real.h"
 
 enum wait_how
 wait_how(void)
 {
 	return on_goroutine() && weft_can_park() && !goroutine_is_off() ?
 	    WAIT_PARK : WAIT_REAL;
+}
+
+int
+poll_now(struct pollfd *fds, nfds_t n)
+{
+	int r, before = errno;
+
+	do {
+		r = real()->poll(fds, n, 0);
+	} while (r < 0 && errno == EINTR);
+	if (r >= 0)
+		errno = before;
+	return r;
 }
 
 void

@@ -11,6 +11,8 @@
 #ifndef WAIT_H
 #define WAIT_H
 
+#include <poll.h>
+
 #include "core.h"
 
 enum wait_how { WAIT_REAL, WAIT_PARK };
@@ -25,6 +27,13 @@ enum wait_how wait_how(void);
  * where the hook was called from.
  */
 int wait_fd(int fd, short events, int64_t when, const void *caller);
+
+/*
+ * poll(2) without waiting. A signal that arrives meanwhile makes the kernel's
+ * fail with EINTR if it has found nothing: that is asked again, since it may be
+ * weft's, to preempt, of which the program knows nothing. errno as poll(2).
+ */
+int poll_now(struct pollfd *fds, nfds_t n);
 
 /*
  * Between these two the goroutine may block its thread in a call of the system.
