@@ -45,7 +45,7 @@ static int wrong;
  * address may not be kept longer than over one call that fails.
  */
 #define TRY(id, ...)							\
-	__attribute__((noinline, noclone)) static int			\
+	__attribute__((noinline)) static int			\
 	try_##id(int fd)						\
 	{								\
 		char c = 0;						\
@@ -162,7 +162,7 @@ listener(struct sockaddr_in *a)
 	return fd;
 }
 
-__attribute__((noinline, noclone)) static int
+__attribute__((noinline)) static int
 try_connect(int fd, const struct sockaddr_in *a)
 {
 	errno = 0;

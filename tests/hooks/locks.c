@@ -442,8 +442,7 @@ wait_many(int k)
 		weft_waitgroup_go(&wg, enter, &h.m, k);
 	if (!GETS_TO(lock_parks, waits + MANY))
 		t_fail(kinds[k].name, 0, "did not park");
-	if (!getenv("WEFT_MIGRATE"))	/* which is made of threads */
-		FEW_THREADS();
+	FEW_THREADS();
 	weft_event_set(&h.free);
 	weft_waitgroup_wait(&wg);
 	EQ(total, MANY);

@@ -181,8 +181,7 @@ wait_many(int (*lock)(pthread_rwlock_t *), int nr_step)
 	for (int i = 0; i < MANY; i++)
 		weft_waitgroup_go(&wg, enter, i * nr_step);
 	OK(GETS_TO(lock_parks, waits + MANY));
-	if (!getenv("WEFT_MIGRATE"))	/* which is made of threads */
-		FEW_THREADS();
+	FEW_THREADS();
 	weft_event_set(&h.free);
 	weft_waitgroup_wait(&wg);
 	EQ(written, nr_step == 4 ? MANY : MANY / 4);

@@ -107,7 +107,7 @@ sleep_many(const struct way *w)
 		return;
 	if (hooks_now().sleeps - sleeps < MANY)
 		t_fail(w->name, 0, "did not park");
-	if (most > weft_procs() + SPARE_THREADS)
+	if (!are_few(most))
 		t_fail(w->name, most, "threads");
 }
 
@@ -218,7 +218,7 @@ limit_many(const struct way *w)
 	now = hooks_now();
 	if (now.parks + now.sleeps - was.parks - was.sleeps < MANY)
 		t_fail(w->name, 0, "did not park");
-	if (most > weft_procs() + SPARE_THREADS)
+	if (!are_few(most))
 		t_fail(w->name, most, "threads");
 }
 
