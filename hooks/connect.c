@@ -53,18 +53,10 @@ begin(struct io *io)
 	return r;
 }
 
-static long
-outcome(int fd)
-{
-	int err = 0;
-	socklen_t len = sizeof err;
-
-	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) ? -EBADF : -err;
-}
-
 /*
- * A local socket whose queue is full gives EAGAIN, and no event would tell that
- * there is room: so it blocks.
+ * When it is ready a second call has the outcome, and does not wait. A local
+ * socket whose queue is full gives EAGAIN, and no event would tell that there is
+ * room: so it blocks.
  */
 static long
 try_connect(struct io *io)
@@ -73,11 +65,11 @@ try_connect(struct io *io)
 	long r;
 
 	if (c->begun)
-		return io_is_ready(io) ? outcome(io->fd) : -EAGAIN;
+		return io_is_ready(io) ? block_connect(io) : -EAGAIN;
 	r = begin(io);
 	if (r == -EAGAIN)
 		return io_block(io);
-	if (r != -EINPROGRESS)
+	if (r != -EINPROGRESS && r != -EALREADY)
 		return r;
 	c->begun = true;
 	return -EAGAIN;
@@ -119,9 +111,13 @@ struct accepting {
 	int flags;
 };
 
-enum { ACCEPT_LOCKS = 64 };
+enum { ACCEPT_LOCKS = 65536 };
 
-/* Held from asking to taking; by the descriptor's number. */
+/*
+ * Held from asking to taking; by the descriptor's number. If the call blocks
+ * nevertheless the lock stays held: others that want it would have to wait for
+ * the same listener. Memory that is never touched is none.
+ */
 static weft_mutex asking[ACCEPT_LOCKS];
 
 static long

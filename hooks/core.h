@@ -50,6 +50,13 @@ on_goroutine(void)
 	return weft_self_id && weft_self_id() != 0;
 }
 
+/*
+ * The process that this library was loaded in, or forked to; false in the child
+ * of a vfork, which has the memory of its parent, its goroutine, and none of its
+ * threads. A system call.
+ */
+bool is_own_process(void);
+
 /* On a goroutine, both. As libc returns it: -1 and errno for -errno; the last
  * step of a hook. */
 long libc_result(long r);

@@ -17,10 +17,12 @@ enum { REPORTS = 16 };		/* then it says no more */
 abool held_reports;
 static a32 reported;
 
+/* Allocates memory, which a malloc that takes a lock of its own must not. */
 cold void
 held_note_slow(const void *caller)
 {
-	struct goroutine *g = goroutine_make();
+	struct goroutine *g = module_keeps_thread(caller) ? NULL :
+	    goroutine_make();
 
 	if (!g)
 		return;

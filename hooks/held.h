@@ -15,7 +15,7 @@ extern abool held_reports;
 
 void held_note_slow(const void *caller);
 
-/* A goroutine has taken a lock, there. */
+/* A goroutine is about to take a lock, there. */
 static always_inline void
 held_note(const void *caller)
 {

@@ -20,8 +20,9 @@ is_nonblocking(int fd)
 	return flags < 0 || flags & O_NONBLOCK;
 }
 
-/* any thread, atomic: the program has set a limit, of any socket */
-static abool limits_used;
+/* any thread, atomic: the program has set a limit in time, or a least number of
+ * bytes, of any socket */
+static abool limits_used, least_used;
 
 public int
 setsockopt(int fd, int level, int option, const void *value, socklen_t len)
@@ -30,6 +31,8 @@ setsockopt(int fd, int level, int option, const void *value, socklen_t len)
 	    option == SO_SNDTIMEO))
 		/* relaxed: before the call that uses it, on the same socket */
 		a_store_relaxed(&limits_used, true);
+	if (level == SOL_SOCKET && option == SO_RCVLOWAT)
+		a_store_relaxed(&least_used, true);
 	return real()->setsockopt(fd, level, option, value, len);
 }
 
@@ -50,12 +53,31 @@ limit(const struct io *io)
 	return weft_deadline(tv.tv_sec * WEFT_SECOND + tv.tv_usec * WEFT_US);
 }
 
+/* A read waits for more than one byte: that only the kernel can do. */
+static bool
+has_least(const struct io *io)
+{
+	int least = 1;
+	socklen_t len = sizeof least;
+
+	return io->events == POLLIN && !getsockopt(io->fd, SOL_SOCKET,
+	    SO_RCVLOWAT, &least, &len) && least > 1;
+}
+
 bool
 io_is_ready(struct io *io)
 {
 	struct pollfd p = { .fd = io->fd, .events = io->events };
 
 	return poll_now(&p, 1) != 0;
+}
+
+bool
+io_has_failed(struct io *io)
+{
+	struct pollfd p = { .fd = io->fd };
+
+	return poll_now(&p, 1) > 0 && p.revents & (POLLERR | POLLHUP);
 }
 
 long
@@ -71,10 +93,21 @@ io_block(struct io *io)
 	return r;
 }
 
+/*
+ * Events that change nothing would make it try for ever: a datagram to a local
+ * socket whose queue is full is one such case, where the failed try itself is
+ * an event. Then it blocks.
+ */
 static long
-attempt(void *io)
+attempt(void *arg)
 {
-	return ((struct io *)io)->attempt(io);
+	enum { OFTEN = 4 };
+	struct io *io = arg;
+	long r = io->attempt(io);
+
+	if (likely(r != -EAGAIN) || ++io->in_vain < OFTEN || !io_is_ready(io))
+		return r;
+	return io_block(io);
 }
 
 /* Without a limit: in the loop of libweft's own calls. */
@@ -101,7 +134,7 @@ run_until(struct io *io, int64_t when)
 		if (r)
 			return r == -ETIMEDOUT ? -EAGAIN :
 			    r == -EBADF ? r : io_block(io);
-		r = io->attempt(io);
+		r = attempt(io);
 	} while (r == -EAGAIN);
 	return r;
 }
@@ -109,9 +142,12 @@ run_until(struct io *io, int64_t when)
 static long
 run(struct io *io)
 {
-	long r = io->attempt(io);
 	int64_t when;
+	long r;
 
+	if (unlikely(a_load_relaxed(&least_used)) && has_least(io))
+		return io_block(io);
+	r = io->attempt(io);
 	if (likely(r != -EAGAIN) || is_nonblocking(io->fd))
 		return r;
 	if (wait_how() == WAIT_REAL)

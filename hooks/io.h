@@ -28,6 +28,8 @@ struct io {
 	/* how many bytes a read asks for: fewer have drained a TCP socket; 0:
 	 * unknown */
 	size_t want;
+	/* the call itself */
+	unsigned in_vain;	/* tries that found nothing */
 };
 
 /*
@@ -40,5 +42,11 @@ long io_run(struct io *io);
 long io_block(struct io *io);
 /* poll(2) says that it would not block now. The same. */
 bool io_is_ready(struct io *io);
+/*
+ * A connection that has failed. A call that has transferred a part asks before
+ * it goes on, since the next try would take the error, which belongs to the
+ * next call.
+ */
+bool io_has_failed(struct io *io);
 
 #endif

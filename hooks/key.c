@@ -36,6 +36,7 @@
 
 #include "counts.h"
 #include "goroutine.h"
+#include "guard.h"
 #include "module.h"
 #include "real.h"
 #include "weft/hooks.h"
@@ -52,8 +53,8 @@ struct slot {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* under lock */
-static const char *patterns[PATTERNS] = { "libcrypto.so" };
-static int n_patterns = 1;
+static const char *patterns[PATTERNS] = { "libcrypto.so", "libcrypto-" };
+static int n_patterns = 2;
 static uint64_t lives;
 /* any thread, atomic */
 static a8 slot_of[PTHREAD_KEYS_MAX];
@@ -62,13 +63,13 @@ static struct slot slots[SLOTS];
 static void
 take(void)
 {
-	real()->pthread_mutex_lock(&lock);
+	guard_take(&lock);
 }
 
 static void
 drop(void)
 {
-	real()->pthread_mutex_unlock(&lock);
+	guard_drop(&lock);
 }
 
 /* ---- which modules ---- */
@@ -234,8 +235,11 @@ take_value(struct goroutine *g, unsigned i, void **p))(void *)
 	*p = v->p;
 	if (!v->p)
 		return NULL;
+	/* The slot may be given to another key meanwhile. */
+	take();
 	if (v->owner == a_load_relaxed(&slots[i].life))
 		destroy = slots[i].destroy;
+	drop();
 	set_value(v, NULL, 0);
 	return destroy;
 }

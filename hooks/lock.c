@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "counts.h"
+#include "guard.h"
 #include "list.h"
 #include "module.h"
 #include "timespan.h"
@@ -20,18 +21,20 @@ struct waiter {
 	struct list link;	/* under the bucket's lock */
 	/* constant */
 	const void *lock;
-	/* any thread */
+	/* any thread: set by the one that has taken it off the list */
 	weft_event woken;
 };
 
 struct bucket {
-	weft_mutex lock;
+	pthread_mutex_t lock;
 	a32 n;			/* any thread, atomic: that wait, or are about
 				 * to */
 	struct list waiters;	/* under lock; next is NULL before first use */
 } cache_aligned;
 
-static struct bucket buckets[BUCKETS];
+static struct bucket buckets[BUCKETS] = {
+	[0 ... BUCKETS - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER }
+};
 
 static struct bucket *
 bucket_of(const void *lock)
@@ -52,22 +55,30 @@ lock_may_park(const void *caller)
 static void
 enqueue(struct bucket *b, struct waiter *w)
 {
-	weft_mutex_lock(&b->lock);
+	weft_event_reset(&w->woken);
+	guard_take(&b->lock);
 	if (!b->waiters.next)
 		list_init(&b->waiters);
-	weft_event_reset(&w->woken);
 	list_push(&b->waiters, &w->link);
-	weft_mutex_unlock(&b->lock);
+	guard_drop(&b->lock);
 }
 
-/* It may have been woken meanwhile: so the caller tries once more. */
+/*
+ * It may have been taken off the list meanwhile: then its event is set, or will
+ * be in a moment, until when it must not be freed. The caller tries once more.
+ */
 static void
 dequeue(struct bucket *b, struct waiter *w)
 {
-	weft_mutex_lock(&b->lock);
-	if (w->link.next)
+	bool there;
+
+	guard_take(&b->lock);
+	there = w->link.next != NULL;
+	if (there)
 		list_remove(&w->link);
-	weft_mutex_unlock(&b->lock);
+	guard_drop(&b->lock);
+	if (!there)
+		weft_event_wait(&w->woken);
 }
 
 /*
@@ -86,10 +97,12 @@ wait_and_try(struct bucket *b, struct waiter *w, lock_try *fn, int64_t when)
 		weft_thread_release();
 		count(lock_parks);
 		weft_event_wait_until(&w->woken, when);
+		dequeue(b, w);
 		weft_thread_hold();
+		return fn((void *)w->lock);
 	}
 	dequeue(b, w);
-	return err == EBUSY ? fn((void *)w->lock) : err;
+	return err;
 }
 
 int
@@ -117,33 +130,42 @@ lock_park(void *lock, lock_try *fn, int64_t when)
 
 /* ---- waking ---- */
 
-static bool
-wake_first(struct bucket *b, const void *lock)
+/* Lock held. Takes the first that waits for it off the list; or NULL. */
+static struct waiter *
+take_first(struct bucket *b, const void *lock)
 {
-	struct list *node;
+	struct list *node = b->waiters.next;
 
-	for (node = b->waiters.next; node != &b->waiters; node = node->next) {
+	for (; node && node != &b->waiters; node = node->next) {
 		struct waiter *w = container_of(node, struct waiter, link);
 
-		if (w->lock != lock)
-			continue;
-		list_remove(&w->link);
-		weft_event_set(&w->woken);
-		return true;
+		if (w->lock == lock) {
+			list_remove(&w->link);
+			return w;
+		}
 	}
-	return false;
+	return NULL;
 }
 
-/* The caller may be in code that needs its thread: so it keeps it. */
+/*
+ * libweft must not be used in an announced call, nor in a signal handler: then
+ * the waiters find out for themselves. Nor may the caller leave its thread.
+ */
 static cold void
 wake(struct bucket *b, const void *lock, bool all)
 {
+	struct waiter *w;
 	bool held = weft_thread_hold();
 
-	weft_mutex_lock(&b->lock);
-	while (b->waiters.next && wake_first(b, lock) && all)
-		;
-	weft_mutex_unlock(&b->lock);
+	do {
+		if (held && !weft_can_park())
+			break;
+		guard_take(&b->lock);
+		w = take_first(b, lock);
+		guard_drop(&b->lock);
+		if (w)
+			weft_event_set(&w->woken);
+	} while (w && all);
 	if (held)
 		weft_thread_release();
 }
@@ -157,6 +179,20 @@ lock_wake(void *lock, bool all)
 	 * read-modify-write of libc's. */
 	if (unlikely(a_load_sc(&b->n)))
 		wake(b, lock, all);
+}
+
+/* The goroutines that wait are not in the child of a fork. */
+static void
+forked(void)
+{
+	for (struct bucket *b = buckets; b < buckets + BUCKETS; b++)
+		*b = (struct bucket){ .lock = PTHREAD_MUTEX_INITIALIZER };
+}
+
+__attribute__((__constructor__)) static void
+watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, forked);
 }
 
 /* ---- limits ---- */

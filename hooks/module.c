@@ -22,7 +22,8 @@
 
 struct table {
 	/* constant once published */
-	size_t n, room;
+	unsigned long long changes;	/* of the loader's list, when made */
+	size_t bytes, n, room;
 	struct module m[];
 };
 
@@ -45,6 +46,7 @@ add(struct dl_phdr_info *info, size_t bytes, void *arg)
 	struct module *m = &t->m[t->n];
 
 	(void)bytes;
+	t->changes = info->dlpi_adds + info->dlpi_subs;
 	if (t->n == t->room)
 		return 1;
 	*m = (struct module){ .lo = UINTPTR_MAX };
@@ -54,7 +56,7 @@ add(struct dl_phdr_info *info, size_t bytes, void *arg)
 		const ElfW(Phdr) *h = &info->dlpi_phdr[i];
 		uintptr_t lo = info->dlpi_addr + h->p_vaddr;
 
-		m->thread_local |= h->p_type == PT_TLS && h->p_memsz > 0;
+		m->has_tls |= h->p_type == PT_TLS && h->p_memsz > 0;
 		if (h->p_type != PT_LOAD)
 			continue;
 		m->lo = lo < m->lo ? lo : m->lo;
@@ -96,6 +98,7 @@ make(size_t bytes)
 	if (p < 0 && p > -4096)
 		return NULL;
 	t = (struct table *)p;
+	t->bytes = bytes;
 	t->room = (bytes - sizeof *t) / sizeof t->m[0];
 	if (!dl_iterate_phdr(add, t)) {
 		sort(t);
@@ -121,27 +124,23 @@ find(const struct table *t, uintptr_t at)
 	return t && lo < t->n && at >= t->m[lo].lo ? &t->m[lo] : NULL;
 }
 
-/* Keeps addresses that are in no module (a compiler at run time) from having
- * a table made each time. */
-static a64 in_none;
-
+/* The address may be in no module at all (a compiler at run time): a table that
+ * has nothing new is not kept. */
 static const struct module *
 find_anew(uintptr_t at)
 {
 	enum { TABLE_BYTES = 16384 };
-	struct table *t;
-	const struct module *m;
+	const struct table *old = a_load_acq(&current);
+	struct table *t = make(TABLE_BYTES);
 
-	if (a_load_relaxed(&in_none) == at)
-		return NULL;
-	t = make(TABLE_BYTES);
 	if (!t)
 		return NULL;
+	if (old && old->changes == t->changes) {
+		syscall6(SYS_munmap, (long)t, (long)t->bytes, 0, 0, 0, 0);
+		return NULL;
+	}
 	a_store_rel(&current, t);		/* pairs with module_at */
-	m = find(t, at);
-	if (!m)
-		a_store_relaxed(&in_none, at);
-	return m;
+	return find(t, at);
 }
 
 const struct module *
@@ -154,10 +153,20 @@ module_at(const void *address)
 	return likely(m) ? m : find_anew(at);
 }
 
+/* A malloc that is linked into the program is called from there, and has
+ * thread-local variables: so then nothing in the program may move. */
+static bool
+program_has_malloc(void)
+{
+	const struct module *m = module_at((const void *)(uintptr_t)malloc);
+
+	return !m || m->program;
+}
+
 bool
 module_keeps_thread(const void *address)
 {
 	const struct module *m = module_at(address);
 
-	return !m || (m->thread_local && !m->program);
+	return !m || (m->has_tls && (!m->program || program_has_malloc()));
 }

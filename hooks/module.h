@@ -14,7 +14,7 @@ struct module {
 	/* constant */
 	uintptr_t lo, hi;		/* where it is loaded */
 	bool program;			/* the program itself */
-	bool thread_local;		/* it has thread-local variables */
+	bool has_tls;		/* it has thread-local variables */
 	char name[MODULE_NAME_BYTES];	/* of the file, without its folder; cut
 					 * if it is longer */
 };
@@ -29,7 +29,8 @@ const struct module *module_at(const void *address);
 /*
  * Must a call from there return on the thread that made it? Its module has
  * thread-local variables, whose addresses it may have in registers. Not the
- * program itself: it is written for goroutines.
+ * program itself, which is written for goroutines, unless it has a malloc of
+ * its own.
  */
 bool module_keeps_thread(const void *address);
 

@@ -2,6 +2,7 @@
 /* pthread mutexes, and waits for condition variables: see lock.h. */
 #define _GNU_SOURCE 1
 #include <pthread.h>
+#include <threads.h>
 #include <time.h>
 
 #include "counts.h"
@@ -64,12 +65,12 @@ static always_inline int
 lock_mutex(pthread_mutex_t *m, clockid_t clock, const struct timespec *ts,
     const void *caller)
 {
-	int err = real()->pthread_mutex_trylock(m);
+	int err;
 
+	held_note(caller);
+	err = real()->pthread_mutex_trylock(m);
 	if (unlikely(err == EBUSY))
 		err = wait_mutex(m, clock, ts, caller);
-	if (likely(!err))
-		held_note(caller);
 	return lock_counted(err);
 }
 
@@ -121,6 +122,53 @@ pthread_mutex_unlock(pthread_mutex_t *m)
 	return 0;
 }
 
+/* ---- of C11: the same mutexes by other names ---- */
+
+_Static_assert(sizeof(mtx_t) == sizeof(pthread_mutex_t), "as in glibc");
+
+static int
+thrd_result(int err)
+{
+	switch (err) {
+	case 0: return thrd_success;
+	case EBUSY: return thrd_busy;
+	case ETIMEDOUT: return thrd_timedout;
+	case ENOMEM: return thrd_nomem;
+	default: return thrd_error;
+	}
+}
+
+public int
+mtx_lock(mtx_t *m)
+{
+	pthread_mutex_t *p = (pthread_mutex_t *)m;
+
+	return thrd_result(lock_count() ? lock_mutex(p, CLOCK_REALTIME, NULL,
+	    __builtin_return_address(0)) : real()->pthread_mutex_lock(p));
+}
+
+public int
+mtx_timedlock(mtx_t *restrict m, const struct timespec *restrict ts)
+{
+	pthread_mutex_t *p = (pthread_mutex_t *)m;
+
+	return thrd_result(lock_count() ? lock_mutex(p, CLOCK_REALTIME, ts,
+	    __builtin_return_address(0)) :
+	    real()->pthread_mutex_timedlock(p, ts));
+}
+
+public int
+mtx_trylock(mtx_t *m)
+{
+	return thrd_result(pthread_mutex_trylock((pthread_mutex_t *)m));
+}
+
+public int
+mtx_unlock(mtx_t *m)
+{
+	return thrd_result(pthread_mutex_unlock((pthread_mutex_t *)m));
+}
+
 /* ---- condition variables ---- */
 
 /*
@@ -144,6 +192,23 @@ end_wait(bool announced, int err)
 	if (announced)
 		wait_announced();
 	return err;
+}
+
+public int
+cnd_wait(cnd_t *c, mtx_t *m)
+{
+	bool announced = begin_wait();
+
+	return end_wait(announced, real()->cnd_wait(c, m));
+}
+
+public int
+cnd_timedwait(cnd_t *restrict c, mtx_t *restrict m,
+    const struct timespec *restrict ts)
+{
+	bool announced = begin_wait();
+
+	return end_wait(announced, real()->cnd_timedwait(c, m, ts));
 }
 
 public int

@@ -18,10 +18,19 @@
 #include "core.h"
 #include "real.h"
 
+/* Not in an announced call or a signal handler, where libweft must not be used,
+ * nor in the child of a vfork. */
+static bool
+may_tell(void)
+{
+	return weft_fd_replaced && (!on_goroutine() || weft_can_park()) &&
+	    is_own_process();
+}
+
 int
 number_is_new(int fd)
 {
-	if (fd >= 0 && weft_fd_replaced)
+	if (fd >= 0 && may_tell())
 		weft_fd_replaced(fd);
 	return fd;
 }
@@ -39,9 +48,12 @@ pair_is_new(int result, const int fd[2])
 public int
 close(int fd)
 {
-	if (!on_goroutine() || !weft_can_park())
+	if (!may_tell())
 		return real()->close(fd);
-	return (int)libc_result(weft_close(fd));
+	if (on_goroutine())
+		return (int)libc_result(weft_close(fd));
+	weft_fd_replaced(fd);
+	return real()->close(fd);
 }
 
 /* Before it is closed: after that the number may be another goroutine's. */

@@ -56,7 +56,7 @@ parked_poll(struct pollfd *fds, nfds_t n, const struct timespec *ts,
 	count(parks);
 	r = weft_poll(fds, n, when);
 	wait_kept_thread(kept);
-	return (int)libc_result(r);
+	return r < 0 ? announced_ppoll(fds, n, ts, NULL) : r;
 }
 
 static int
@@ -131,6 +131,8 @@ parked_epoll(int ep, struct epoll_event *e, int n, int ms, const void *caller)
 
 	do {
 		r = wait_fd(ep, POLLIN, when, caller);
+		if (r == -EBADF)
+			return (int)libc_result(r);
 		if (r && r != -ETIMEDOUT)
 			return announced_epoll(ep, e, n, ms, NULL);
 		r = real()->epoll_wait(ep, e, n, 0);

@@ -16,6 +16,7 @@
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <threads.h>
 #include <time.h>
 
 #include "defs.h"
@@ -76,6 +77,8 @@
 	F(int, pthread_mutex_clocklock, (pthread_mutex_t *, clockid_t, \
 	    const struct timespec *)) \
 	F(int, pthread_mutex_unlock, (pthread_mutex_t *)) \
+	F(int, cnd_wait, (cnd_t *, mtx_t *)) \
+	F(int, cnd_timedwait, (cnd_t *, mtx_t *, const struct timespec *)) \
 	F(int, pthread_rwlock_rdlock, (pthread_rwlock_t *)) \
 	F(int, pthread_rwlock_tryrdlock, (pthread_rwlock_t *)) \
 	F(int, pthread_rwlock_timedrdlock, (pthread_rwlock_t *, \

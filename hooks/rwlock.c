@@ -104,12 +104,12 @@ static int
 lock_rwlock(pthread_rwlock_t *l, const struct mode *how, clockid_t clock,
     const struct timespec *ts, const void *caller)
 {
-	int err = how->try(l);
+	int err;
 
+	held_note(caller);
+	err = how->try(l);
 	if (unlikely(err == EBUSY))
 		err = wait_rwlock(l, how, clock, ts, caller);
-	if (likely(!err))
-		held_note(caller);
 	return lock_counted(err);
 }
 

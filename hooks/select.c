@@ -115,22 +115,62 @@ select_now(int n, fd_set *const set[KINDS])
 	return r;
 }
 
+/* The kernel's call, announced. */
+static long
+announced_select(int n, fd_set *const set[KINDS], const struct timespec *ts,
+    const sigset_t *mask)
+{
+	long r;
+
+	wait_announce();
+	r = raw_result(real()->pselect(n, set[0], set[1], set[2], ts, mask));
+	wait_announced();
+	return r;
+}
+
+/* The same for what is left of the time. */
+static long
+select_rest(struct sets *s, int64_t when)
+{
+	int64_t left = when - weft_now();
+	struct timespec ts = { left / WEFT_SECOND, left % WEFT_SECOND };
+
+	if (left < 0)
+		ts = (struct timespec){0};
+	return copy_sets(s, true) ? announced_select(s->n, s->set,
+	    when == WEFT_NEVER ? NULL : &ts, NULL) : -EFAULT;
+}
+
+/*
+ * poll tells of an end and of errors, whatever is asked for; select does not
+ * where only exceptions are: these are not waited for again.
+ */
+static void
+drop_unwanted(struct sets *s)
+{
+	for (nfds_t i = 0; i < s->n_fds; i++)
+		if (s->fds[i].revents && s->fds[i].events == POLLPRI)
+			s->fds[i].fd = -1;
+}
+
 /* Waits until one of them has an event, or `when`: as select. */
 static long
 select_parked(struct sets *s, int64_t when)
 {
 	long r;
 
-	do {
+	for (;;) {
 		count(parks);
 		r = weft_poll(s->fds, s->n_fds, when);
 		if (r < 0)
-			return r;
+			return select_rest(s, when);
 		if (!copy_sets(s, true))
 			return -EFAULT;
 		r = select_now(s->n, s->set);
-	} while (r == 0 && (when == WEFT_NEVER || weft_now() < when));
-	return r;
+		if (r || (when != WEFT_NEVER && weft_now() >= when))
+			return r;
+		drop_unwanted(s);
+	}
 }
 
 /* The sets are open. */
@@ -209,7 +249,11 @@ pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict ex,
 	fd_set *set[KINDS] = { in, out, ex };
 	long r;
 
-	if (!on_goroutine() || mask || !select_ours(n, set, ts, end_of(ts),
+	if (!on_goroutine())
+		return real()->pselect(n, in, out, ex, ts, mask);
+	if (mask && wait_how() == WAIT_PARK)
+		r = announced_select(n, set, ts, mask);
+	else if (mask || !select_ours(n, set, ts, end_of(ts),
 	    __builtin_return_address(0), &r))
 		return real()->pselect(n, in, out, ex, ts, mask);
 	return (int)libc_result(r);

@@ -13,10 +13,11 @@
 #include "real.h"
 
 /* With these a call never waits, or (peek at all of it) has to be the
- * kernel's. */
+ * kernel's; MSG_FASTOPEN connects. */
 enum {
 	NEVER_WAITS = MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB,
-	PEEKS_ALL = MSG_PEEK | MSG_WAITALL
+	PEEKS_ALL = MSG_PEEK | MSG_WAITALL,
+	SENDS_AS_IS = MSG_DONTWAIT | MSG_FASTOPEN
 };
 
 struct transfer {
@@ -56,7 +57,8 @@ static bool
 goes_on(struct transfer *t, long r, size_t all)
 {
 	t->done += (size_t)r;
-	return r > 0 && t->done < all && is_stream(t->io.fd);
+	return r > 0 && t->done < all && is_stream(t->io.fd) &&
+	    !io_has_failed(&t->io);
 }
 
 /* Ends a transfer: after some bytes their number is the result. */
@@ -101,6 +103,8 @@ try_receive(struct io *io)
 	if ((t->flags & PEEKS_ALL) == PEEKS_ALL ||
 	    (t->msg && t->flags & MSG_WAITALL))
 		return io_block(io);
+	if (t->done && io_has_failed(io))
+		return (long)t->done;
 	do {
 		r = receive(io, MSG_DONTWAIT);
 		if (r < 0 || !(t->flags & MSG_WAITALL))
@@ -178,14 +182,23 @@ block_send(struct io *io)
 	return r < 0 ? r : (long)t->done + r;
 }
 
+/* With TCP_FASTOPEN_CONNECT a send may have to connect first. */
+static long
+still_connecting(long r)
+{
+	return r == -EINPROGRESS ? -EAGAIN : r;
+}
+
 static long
 try_send(struct io *io)
 {
 	struct transfer *t = transfer_of(io);
 	long r;
 
+	if (t->done && io_has_failed(io))
+		return (long)t->done;
 	do {
-		r = transmit(io, MSG_DONTWAIT);
+		r = still_connecting(transmit(io, MSG_DONTWAIT));
 		if (r < 0)
 			return t->done && r != -EAGAIN ? (long)t->done : r;
 		if ((size_t)r + t->done == t->len)
@@ -209,7 +222,7 @@ send_to(int fd, const void *p, size_t len, int flags,
 public ssize_t
 send(int fd, const void *p, size_t len, int flags)
 {
-	if (!on_goroutine() || flags & MSG_DONTWAIT)
+	if (!on_goroutine() || flags & SENDS_AS_IS)
 		return real()->send(fd, p, len, flags);
 	return send_to(fd, p, len, flags, NULL, 0, __builtin_return_address(0));
 }
@@ -218,7 +231,7 @@ public ssize_t
 sendto(int fd, const void *p, size_t len, int flags, const struct sockaddr *to,
     socklen_t to_len)
 {
-	if (!on_goroutine() || flags & MSG_DONTWAIT)
+	if (!on_goroutine() || flags & SENDS_AS_IS)
 		return real()->sendto(fd, p, len, flags, to, to_len);
 	return send_to(fd, p, len, flags, to, to_len,
 	    __builtin_return_address(0));
@@ -273,8 +286,10 @@ send_msg_parts(struct transfer *t, int more)
 {
 	long r;
 
+	if (t->done && io_has_failed(&t->io))
+		return (long)t->done;
 	do {
-		r = transmit_msg(t, more);
+		r = still_connecting(transmit_msg(t, more));
 		if (r < 0)
 			return t->done && r != -EAGAIN ? (long)t->done : r;
 	} while (goes_on(t, r, msg_bytes(t->msg)));
@@ -302,7 +317,7 @@ sendmsg(int fd, const struct msghdr *msg, int flags)
 		.flags = flags, .msg = (struct msghdr *)msg
 	};
 
-	if (!on_goroutine() || flags & MSG_DONTWAIT || !msg)
+	if (!on_goroutine() || flags & SENDS_AS_IS || !msg)
 		return real()->sendmsg(fd, msg, flags);
 	return result(&t, io_run(&t.io));
 }

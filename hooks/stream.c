@@ -5,18 +5,23 @@
  * What the descriptor is becomes known by trying:
  *
  *	AS_SOCKET	recvmsg and sendmsg with MSG_DONTWAIT
- *	AS_NOWAIT	ENOTSOCK: preadv2 and pwritev2 with RWF_NOWAIT
+ *	AS_FILE		ENOTSOCK, a file, a directory or a block device: the
+ *			system's call, announced. (RWF_NOWAIT would return what
+ *			is in memory, and not what was asked for.)
+ *	AS_NOWAIT	anything else: preadv2 and pwritev2 with RWF_NOWAIT
  *	AS_POLLED	EOPNOTSUPP: poll; if it is ready, the system's call,
  *			announced, since it may block nevertheless
  *
  * A write to a blocking descriptor returns when all is written. So it goes on
- * after a part; an error after some bytes is not returned but their number.
+ * after a part; an error after some bytes is not returned but their number, and
+ * the error is left for the next call, as the kernel does.
  * The vectors of the caller are read only after the kernel has accepted them,
  * so bad addresses give EFAULT.
  */
 #define _GNU_SOURCE 1
 #include <limits.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -26,7 +31,7 @@
 enum { MAX_RW = 0x7ffff000 };	/* more in one call is cut by the kernel */
 enum { NOWAIT = 8 };		/* RWF_NOWAIT */
 
-enum as { AS_SOCKET, AS_NOWAIT, AS_POLLED };
+enum as { AS_SOCKET, AS_FILE, AS_NOWAIT, AS_POLLED };
 
 struct stream {
 	struct io io;
@@ -73,12 +78,21 @@ rest(const struct stream *s, struct iovec *first, int *n)
 	return first;
 }
 
+static enum as
+no_socket(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) ||
+	    S_ISBLK(st.st_mode) ? AS_FILE : AS_NOWAIT;
+}
+
 /* The kernel has refused the way of asking: another one is next. */
 static bool
 is_other_kind(struct stream *s, long r)
 {
 	if (s->as == AS_SOCKET && r == -ENOTSOCK)
-		s->as = AS_NOWAIT;
+		s->as = no_socket(s->io.fd);
 	else if (s->as == AS_NOWAIT && (r == -EOPNOTSUPP || r == -ENOSYS))
 		s->as = AS_POLLED;
 	else
@@ -126,6 +140,8 @@ read_as(struct io *io)
 		    real()->recv(io->fd, s->v->iov_base, s->v->iov_len,
 		    MSG_DONTWAIT) :
 		    real()->recvmsg(io->fd, &msg, MSG_DONTWAIT)));
+	case AS_FILE:
+		return io_block(io);
 	case AS_NOWAIT:
 		return after_nowait(io, raw_result(preadv2(io->fd, s->v, s->n,
 		    -1, NOWAIT)));
@@ -229,8 +245,12 @@ try_write(struct io *io)
 	long r;
 
 	for (;;) {
+		if (s->as == AS_FILE)
+			return io_block(io);
 		if (s->as == AS_POLLED)
 			return io_is_ready(io) ? io_block(io) : -EAGAIN;
+		if (s->done && io_has_failed(io))
+			return (long)s->done;
 		r = write_as(io);
 		if (r < 0 && is_other_kind(s, r))
 			continue;

@@ -11,8 +11,8 @@
 enum wait_how
 wait_how(void)
 {
-	return on_goroutine() && weft_can_park() && !goroutine_is_off() ?
-	    WAIT_PARK : WAIT_REAL;
+	return on_goroutine() && weft_can_park() && !goroutine_is_off() &&
+	    is_own_process() ? WAIT_PARK : WAIT_REAL;
 }
 
 int

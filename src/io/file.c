@@ -261,7 +261,10 @@ weft_mkdir(const char *path, mode_t mode)
 public void
 weft_fd_replaced(int fd)
 {
-	if (fd >= 0)
+	struct desc *d = fd < 0 ? NULL : desc_at(fd);
+
+	/* Its own it closes itself: the caller's close is the kernel's. */
+	if (d && !(a_load_relaxed(&d->refs) & OWN))
 		desc_new_fd(fd);
 }
 

@@ -306,9 +306,8 @@ weft_thread_hold(void)
 		return false;
 	if (!gp->holds_thread)
 		gp->thread_holds = 0;
-	if (gp->thread_holds == UINT16_MAX)
-		fatal("weft_thread_hold: more than %d deep", UINT16_MAX);
-	gp->thread_holds++;
+	if (gp->thread_holds < UINT16_MAX)
+		gp->thread_holds++;
 	gp->holds_thread = true;
 	return true;
 }
@@ -319,6 +318,7 @@ weft_thread_release(void)
 	struct m *mp = m_self();
 	struct g *gp = mp ? m_g(mp) : NULL;
 
-	if (gp && gp->holds_thread)
+	/* A depth that was too large to count stays. */
+	if (gp && gp->holds_thread && gp->thread_holds < UINT16_MAX)
 		gp->holds_thread = --gp->thread_holds > 0;
 }
