@@ -367,6 +367,13 @@ $(B)/tests/hooks/%: tests/hooks/%.c $(HARNESS) $(HOOKSA) $(LIBA)
 	$(call say,CC)
 	$(Q)$(CC) $(USER) -o $@ $< $(HARNESS) $(HOOKED) $(LIBA)
 
+$(B)/tests/hooks/%: tests/hooks/%.cc $(HARNESS) $(HOOKSA) $(LIBA)
+	@mkdir -p $(@D)
+	$(call say,CXX)
+	$(Q)$(CXX) -std=c++17 -Wall -Wextra -Werror $(DEFS) $(SANFLAGS) -pthread \
+	    -Iinclude -iquote tests $(CFLAGS) -MMD -MP $(LINK) -o $@ $< $(HARNESS) \
+	    $(HOOKED) $(LIBA)
+
 include tests/real/real.mk
 
 CHECKED	= $(addprefix $(B)/tests/preempt/checkpoint_inserted_,loop handler)
