@@ -109,8 +109,9 @@ TLS	:= $(if $(MUSL)$(STATIC)$(filter-out $(HOST),$(ARCH)),,$(shell \
 TLSA	= $(if $(TLS),$(B)/libweft-tls.a)
 TLSSO	= $(if $(TLS),$(B)/libweft-tls.so)
 TLSLIBS	= $(if $(TLS),-lssl -lcrypto)
-# Hooks stand before glibc's functions, in programs with shared libraries.
-HOOKS	:= $(if $(MUSL)$(STATIC),,1)
+# Hooks stand before glibc's functions, in programs with shared libraries, where
+# ThreadSanitizer has its own.
+HOOKS	:= $(if $(MUSL)$(STATIC)$(filter thread,$(SAN)),,1)
 HOOKSA	= $(if $(HOOKS),$(B)/libweft-hooks.a)
 HOOKSSO	= $(if $(HOOKS),$(B)/libweft-hooks.so)
 TESTS	= $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/*/*.c)) \
@@ -240,12 +241,10 @@ $(B)/libweft-tls.so: $(TLS_OBJ) $(LIBSO) tls/tls.map
 HOOKS_OBJ = $(patsubst hooks/%.c,$(B)/hooks/%.o,$(wildcard hooks/*.c))
 
 # Nothing here may be replaced by a checked form of itself: it defines these.
-# ThreadSanitizer calls hooks before it is ready, so they are not instrumented.
 $(B)/hooks/%.o: hooks/%.c
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) $(CFLAGS) $(COMMON) -fno-sanitize=thread \
-	    -U_FORTIFY_SOURCE -Iinclude \
+	$(Q)$(CC) $(CFLAGS) $(COMMON) -U_FORTIFY_SOURCE -Iinclude \
 	    -iquote src/base -iquote src/os -iquote src/arch/$(ARCH) \
 	    -fPIC -fvisibility=hidden -fno-lto -fno-builtin \
 	    -MMD -MP -c -o $@ $<

@@ -55,8 +55,8 @@ begin(struct io *io)
 
 /*
  * When it is ready a second call has the outcome, and does not wait. A local
- * socket whose queue is full gives EAGAIN, and no event would tell that there is
- * room: so it blocks.
+ * socket whose queue is full gives EAGAIN, and no event would tell that there
+ * is room: so it blocks.
  */
 static long
 try_connect(struct io *io)
@@ -142,6 +142,18 @@ try_accept(struct io *io)
 	return r;
 }
 
+/* Anything else fails at once. */
+static bool
+is_listener(int fd, int flags)
+{
+	int listens = 0;
+	socklen_t len = sizeof listens;
+
+	return !(flags & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) &&
+	    !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) &&
+	    listens;
+}
+
 static int
 accept_one(int fd, struct sockaddr *from, socklen_t *from_len, int flags,
     const void *caller)
@@ -150,7 +162,8 @@ accept_one(int fd, struct sockaddr *from, socklen_t *from_len, int flags,
 		.io = { fd, POLLIN, caller, try_accept, block_accept, 0 },
 		.from = from, .from_len = from_len, .flags = flags
 	};
-	long r = is_ours(fd) ? io_run(&a.io) : block_accept(&a.io);
+	long r = is_ours(fd) && is_listener(fd, flags) ? io_run(&a.io) :
+	    block_accept(&a.io);
 
 	return number_is_new((int)libc_result(r));
 }

@@ -52,8 +52,8 @@ on_goroutine(void)
 
 /*
  * The process that this library was loaded in, or forked to; false in the child
- * of a vfork, which has the memory of its parent, its goroutine, and none of its
- * threads. A system call.
+ * of a vfork, which has the memory of its parent, its goroutine, and none of
+ * its threads. A system call.
  */
 bool is_own_process(void);
 

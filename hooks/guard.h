@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Locks of the hooks themselves: real pthread mutexes, which work on any thread,
- * in announced calls and after the runtime has ended. A goroutine that has one
- * holds its thread, so that it is not preempted by a signal meanwhile; it makes
- * no call of libweft, so that it does not yield either.
+ * Locks of the hooks themselves: real pthread mutexes, which work on any
+ * thread, in announced calls and after the runtime has ended. A goroutine that
+ * has one holds its thread, so that it is not preempted by a signal meanwhile;
+ * it makes no call of libweft, so that it does not yield either.
  */
 #ifndef GUARD_H
 #define GUARD_H

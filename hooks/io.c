@@ -12,10 +12,10 @@
 #include "real.h"
 #include "wait.h"
 
-static bool
-is_nonblocking(int fd)
+bool
+io_is_nonblocking(struct io *io)
 {
-	int flags = fcntl(fd, F_GETFL);
+	int flags = fcntl(io->fd, F_GETFL);
 
 	return flags < 0 || flags & O_NONBLOCK;
 }
@@ -83,14 +83,15 @@ io_has_failed(struct io *io)
 long
 io_block(struct io *io)
 {
-	long r;
+	bool announce = wait_how() == WAIT_PARK;
 
-	if (wait_how() == WAIT_REAL)
-		return io->block(io);
-	wait_announce();
-	r = io->block(io);
-	wait_announced();
-	return r;
+	if (announce)
+		wait_announce();
+	io->result = io->block(io);
+	if (announce)
+		wait_announced();
+	io->ended = true;
+	return io->result;
 }
 
 /*
@@ -105,9 +106,10 @@ attempt(void *arg)
 	struct io *io = arg;
 	long r = io->attempt(io);
 
-	if (likely(r != -EAGAIN) || ++io->in_vain < OFTEN || !io_is_ready(io))
-		return r;
-	return io_block(io);
+	if (r == -EAGAIN && !io->ended && ++io->in_vain >= OFTEN &&
+	    io_is_ready(io))
+		io_block(io);
+	return io->ended ? 0 : r;
 }
 
 /* Without a limit: in the loop of libweft's own calls. */
@@ -120,7 +122,9 @@ run_parked(struct io *io)
 	count(parks);
 	r = weft_fd_call_(io->fd, io->events == POLLOUT, attempt, io, io->want);
 	wait_kept_thread(kept);
-	return r;
+	if (r == -EAGAIN)
+		return io_block(io);
+	return io->ended ? io->result : r;
 }
 
 /* Until `when`, which is the caller's own: -EAGAIN then, as the kernel. */
@@ -136,7 +140,7 @@ run_until(struct io *io, int64_t when)
 			    r == -EBADF ? r : io_block(io);
 		r = attempt(io);
 	} while (r == -EAGAIN);
-	return r;
+	return io->ended ? io->result : r;
 }
 
 static long
@@ -148,15 +152,12 @@ run(struct io *io)
 	if (unlikely(a_load_relaxed(&least_used)) && has_least(io))
 		return io_block(io);
 	r = io->attempt(io);
-	if (likely(r != -EAGAIN) || is_nonblocking(io->fd))
+	if (likely(r != -EAGAIN) || io->ended || io_is_nonblocking(io))
 		return r;
 	if (wait_how() == WAIT_REAL)
 		return io->block(io);
 	when = limit(io);
-	if (when != WEFT_NEVER)
-		return run_until(io, when);
-	r = run_parked(io);
-	return r == -EAGAIN ? io_block(io) : r;
+	return when == WEFT_NEVER ? run_parked(io) : run_until(io, when);
 }
 
 /* Tries that found nothing have left their errors in errno. */

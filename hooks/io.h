@@ -30,6 +30,9 @@ struct io {
 	size_t want;
 	/* the call itself */
 	unsigned in_vain;	/* tries that found nothing */
+	bool ended;		/* by a call that may have blocked: its result
+				 * counts, also if it is -EAGAIN */
+	long result;
 };
 
 /*
@@ -38,8 +41,9 @@ struct io {
  */
 long io_run(struct io *io);
 
-/* Its `block`, announced if the caller may park. For attempts. */
+/* Its `block`, announced if the caller may park; that ends it. For attempts. */
 long io_block(struct io *io);
+bool io_is_nonblocking(struct io *io);
 /* poll(2) says that it would not block now. The same. */
 bool io_is_ready(struct io *io);
 /*

@@ -84,7 +84,8 @@ weft_hooks_own_keys(const char *pattern)
 	n = a_load_relaxed(&n_patterns);
 	if (n < PATTERNS) {
 		patterns[n] = pattern;
-		a_store_rel(&n_patterns, n + 1);	/* pairs with is_owner */
+		/* pairs with is_owner */
+		a_store_rel(&n_patterns, n + 1);
 	}
 	drop();
 	return n < PATTERNS ? 0 : -ENOSPC;

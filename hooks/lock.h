@@ -19,7 +19,8 @@
  * Either the waiter's try comes after the unlock and succeeds, or the holder
  * sees its count. An unlock that no hook sees (in a condition wait, or by a
  * process that shares the lock) wakes none, nor does one in an announced call:
- * so waits end after a while, and the lock is tried again. models/lock.pml checks that none is lost.
+ * so waits end after a while, and the lock is tried again. models/lock.pml
+ * checks that none is lost.
  */
 #ifndef LOCK_H
 #define LOCK_H

@@ -10,6 +10,8 @@
 #include "lock.h"
 #include "real.h"
 
+enum { PTHREAD_MUTEX_ROBUST_BIT = 16 };
+
 /*
  * A try. An error-checking mutex that the caller has itself is busy for a try,
  * and an error for a lock: a lock with a limit that is over tells these two
@@ -61,6 +63,16 @@ wait_mutex(pthread_mutex_t *m, clockid_t clock, const struct timespec *ts,
 	return err == EBUSY ? lock_park(m, try_mutex, when) : err;
 }
 
+/*
+ * A robust mutex is the system's: a try of one that is lost for ever leaves it
+ * locked. glibc has this bit of its kinds in its headers.
+ */
+static bool
+is_robust(const pthread_mutex_t *m)
+{
+	return m->__data.__kind & PTHREAD_MUTEX_ROBUST_BIT;
+}
+
 static always_inline int
 lock_mutex(pthread_mutex_t *m, clockid_t clock, const struct timespec *ts,
     const void *caller)
@@ -68,6 +80,8 @@ lock_mutex(pthread_mutex_t *m, clockid_t clock, const struct timespec *ts,
 	int err;
 
 	held_note(caller);
+	if (unlikely(is_robust(m)))
+		return lock_counted(block(m, clock, ts));
 	err = real()->pthread_mutex_trylock(m);
 	if (unlikely(err == EBUSY))
 		err = wait_mutex(m, clock, ts, caller);

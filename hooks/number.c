@@ -35,6 +35,18 @@ number_is_new(int fd)
 	return fd;
 }
 
+/* A call that does not wait returns on its thread: its errno is there. */
+static long
+close_here(int fd)
+{
+	long r;
+
+	weft_thread_hold();
+	r = libc_result(weft_close(fd));
+	weft_thread_release();
+	return r;
+}
+
 static int
 pair_is_new(int result, const int fd[2])
 {
@@ -51,7 +63,7 @@ close(int fd)
 	if (!may_tell())
 		return real()->close(fd);
 	if (on_goroutine())
-		return (int)libc_result(weft_close(fd));
+		return (int)close_here(fd);
 	weft_fd_replaced(fd);
 	return real()->close(fd);
 }

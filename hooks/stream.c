@@ -110,6 +110,14 @@ after_nowait(struct io *io, long r)
 	return r == -EAGAIN && io_is_ready(io) ? io_block(io) : r;
 }
 
+/* The system's call, if it would not wait. */
+static long
+polled(struct io *io)
+{
+	return io_is_ready(io) || io_is_nonblocking(io) ? io_block(io) :
+	    -EAGAIN;
+}
+
 /* ---- reading ---- */
 
 static long
@@ -146,7 +154,7 @@ read_as(struct io *io)
 		return after_nowait(io, raw_result(preadv2(io->fd, s->v, s->n,
 		    -1, NOWAIT)));
 	default:
-		return io_is_ready(io) ? io_block(io) : -EAGAIN;
+		return polled(io);
 	}
 }
 
@@ -248,7 +256,7 @@ try_write(struct io *io)
 		if (s->as == AS_FILE)
 			return io_block(io);
 		if (s->as == AS_POLLED)
-			return io_is_ready(io) ? io_block(io) : -EAGAIN;
+			return polled(io);
 		if (s->done && io_has_failed(io))
 			return (long)s->done;
 		r = write_as(io);

@@ -63,10 +63,11 @@ void weft_unpin(void);
  * thread, which runs no other goroutine until then: for what belongs to the
  * thread and is held over calls of this library, as a recursive pthread mutex
  * is. A weft_pin makes every switch slower; a hold costs nothing unless the
- * goroutine waits. They nest; 65,535 deep the thread is held until the goroutine
- * ends. A release without a hold does nothing, and neither do both on another
- * thread, where hold is false. Legal between weft_blocking_enter and _leave, and
- * in a signal handler if both are. The hold of a goroutine ends with it.
+ * goroutine waits. They nest; 65,535 deep the thread is held until the
+ * goroutine ends. A release without a hold does nothing, and neither do both
+ * on another thread, where hold is false. Legal between weft_blocking_enter and
+ * _leave, and in a signal handler if both are. The hold of a goroutine ends
+ * with it.
  */
 bool weft_thread_hold(void);
 void weft_thread_release(void);

@@ -438,12 +438,9 @@ CASE_BODY(STREAM_EMPTY_NB, epoll_no_event_0)
 /* ---- sleeps ---- */
 
 CASE(MINUS_ONE, nanosleep(NULL, NULL))
-CASE(MINUS_ONE, nanosleep((struct timespec *)BAD, NULL))
 CASE(MINUS_ONE, nanosleep(&in->ts, NULL))
 CASE(MINUS_ONE, nanosleep(&in->ts, (struct timespec *)BAD))
 CASE(MINUS_ONE, clock_nanosleep(CLOCK_MONOTONIC, 0, NULL, NULL))
-CASE(MINUS_ONE, clock_nanosleep(CLOCK_MONOTONIC, 0,
-    (struct timespec *)BAD, NULL))
 CASE(MINUS_ONE, clock_nanosleep(CLOCK_MONOTONIC, 0, &in->ts, &in->left))
 CASE(MINUS_ONE, clock_nanosleep(CLOCK_REALTIME, 0, &in->ts, &in->left))
 CASE(MINUS_ONE, clock_nanosleep(CLOCK_BOOTTIME, 0, &in->ts, &in->left))

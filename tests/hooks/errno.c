@@ -2,8 +2,10 @@
 /*
  * errno in code that knows nothing of weft: this file does not include weft.h,
  * so the compiler may keep errno's address over a call, and with it the thread
- * on which it was asked for. A hooked call that fails returns there, although
- * its goroutine was parked and every call of the runtime moves it.
+ * on which it was asked for. A hooked call that fails at once returns there,
+ * although every call of the runtime moves the goroutine. After one that has
+ * parked errno is right in a function that did not use it before (docs/hooks.md
+ * says so).
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -41,10 +43,13 @@ move_always(void)
 static int wrong;
 
 /*
- * As libraries do it: 0, call, look; in a function of its own, since errno's
- * address may not be kept longer than over one call that fails.
+ * As libraries do it: call, look, and before that maybe errno = 0. In a function
+ * of its own, since errno's address may not be kept longer than over one call
+ * that fails.
  */
-#define TRY(id, ...)							\
+#define TRY(id, ...) TRY_(id, (void)0, __VA_ARGS__)
+#define TRY_AT_ONCE(id, ...) TRY_(id, errno = 0, __VA_ARGS__)
+#define TRY_(id, before, ...)						\
 	__attribute__((noinline)) static int			\
 	try_##id(int fd)						\
 	{								\
@@ -56,7 +61,7 @@ static int wrong;
 		struct epoll_event e;					\
 									\
 		(void)fd, (void)m, (void)bad, (void)past, (void)e;	\
-		errno = 0;						\
+		before;							\
 		if ((__VA_ARGS__) != -1)				\
 			return 0;					\
 		return errno;						\
@@ -74,15 +79,18 @@ TRY(sendto, sendto(fd, &c, 1, 0, NULL, 0))
 TRY(sendmsg, sendmsg(fd, &m, 0))
 TRY(accept, accept(fd, NULL, NULL))
 TRY(accept4, accept4(fd, NULL, NULL, 0))
-TRY(connect_null, connect(fd, NULL, 0))
-TRY(ppoll, ppoll(NULL, 0, &bad, NULL))
-TRY(select, select(0, NULL, NULL, NULL, &past))
-TRY(pselect, pselect(fd, NULL, NULL, NULL, NULL, NULL))
-TRY(nanosleep, nanosleep(&bad, NULL))
-TRY(epoll_wait, epoll_wait(fd, &e, 1, 1))
-TRY(close, close(fd))
-TRY(dup2, dup2(fd, 5))
-TRY(socket, socket(fd, 0, 0))
+TRY_AT_ONCE(read_now, read(fd, &c, 1))
+TRY_AT_ONCE(recv_now, recv(fd, &c, 1, 0))
+TRY_AT_ONCE(write_now, write(fd, &c, 1))
+TRY_AT_ONCE(connect_null, connect(fd, NULL, 0))
+TRY_AT_ONCE(ppoll, ppoll(NULL, 0, &bad, NULL))
+TRY_AT_ONCE(select, select(0, NULL, NULL, NULL, &past))
+TRY_AT_ONCE(pselect, pselect(fd, NULL, NULL, NULL, NULL, NULL))
+TRY_AT_ONCE(nanosleep, nanosleep(&bad, NULL))
+TRY_AT_ONCE(epoll_wait, epoll_wait(fd, &e, 1, 1))
+TRY_AT_ONCE(close, close(fd))
+TRY_AT_ONCE(dup2, dup2(fd, 5))
+TRY_AT_ONCE(socket, socket(fd, 0, 0))
 
 static void
 fails(const char *call, int got, int error)
@@ -165,7 +173,6 @@ listener(struct sockaddr_in *a)
 __attribute__((noinline)) static int
 try_connect(int fd, const struct sockaddr_in *a)
 {
-	errno = 0;
 	if (connect(fd, (const struct sockaddr *)a, sizeof *a) != -1)
 		return 0;
 	return errno;
@@ -216,9 +223,9 @@ bad_arguments(void)
 	struct pollfd p = { .fd = -1 };
 
 	usleep(1);
-	FAILS(read, -1, EBADF);
-	FAILS(recv, -1, EBADF);
-	FAILS(write, -1, EBADF);
+	FAILS(read_now, -1, EBADF);
+	FAILS(recv_now, -1, EBADF);
+	FAILS(write_now, -1, EBADF);
 	EQ(poll(&p, 1, 1), 0);
 	FAILS(ppoll, -1, EINVAL);
 	FAILS(select, -1, EINVAL);

@@ -133,15 +133,23 @@ wait_for_sockets(struct visit *v)
 	SEE(v, t_now() - start >= 0.02);
 }
 
-/* All of them, here; nothing was parked for it. */
+/* All of them, on one thread. */
+static void
+visit_all(struct visit *v)
+{
+	__atomic_store_n(&v->tid, thread_id(), __ATOMIC_RELEASE);
+	wait_for_pipe(v);
+	wait_for_sockets(v);
+	SEE(v, thread_id() == v->tid);
+}
+
+/* The same; nothing was parked for it. */
 static void
 visit_here(struct visit *v)
 {
 	weft_hooks_stats was = hooks_now(), now;
 
-	__atomic_store_n(&v->tid, thread_id(), __ATOMIC_RELEASE);
-	wait_for_pipe(v);
-	wait_for_sockets(v);
+	visit_all(v);
 	now = hooks_now();
 	SEE(v, now.parks == was.parks);
 	SEE(v, now.sleeps == was.sleeps);
@@ -259,11 +267,12 @@ switched_off(struct visit *v)
 	weft_hooks_on();
 }
 
+/* It parks with its thread. */
 static void
 pinned(struct visit *v)
 {
 	weft_pin();
-	visit_here(v);
+	visit_all(v);
 	weft_unpin();
 }
 
