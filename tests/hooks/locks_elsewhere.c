@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pthread locks that goroutines wait for, used where libweft is not to be
+ * called: in announced calls, in the child of a fork, and after the runtime
+ * has ended. And those of C11, which are counted, too.
+ */
+#define _GNU_SOURCE 1
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <threads.h>
+#include <unistd.h>
+
+#include <weft.h>
+
+#include "child_process.h"
+#include "counter.h"
+#include "hooked.h"
+#include "run_env.h"
+#include "t.h"
+
+/* Seconds after which a process that waits for ever is ended. */
+enum { HUNG = 20 };
+
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+
+static void
+enter(void)
+{
+	EQ(pthread_mutex_lock(&m), 0);
+	for (volatile int i = 0; i < 200; i++)
+		;
+	EQ(pthread_mutex_unlock(&m), 0);
+}
+
+/* ---- in an announced call ---- */
+
+static void *
+enter_blocking(void *arg)
+{
+	enter();
+	return arg;
+}
+
+static void
+enter_announced(long *stop)
+{
+	while (!get(stop))
+		weft_blocking(enter_blocking, NULL);
+}
+
+static void
+enter_parked(long *stop)
+{
+	while (!get(stop))
+		enter();
+}
+
+/* The unlocks of the former have waiters: the latter. */
+static void
+announce(void)
+{
+	enum { EACH = 32 };
+	weft_waitgroup wg = {0};
+	long stop = 0;
+
+	for (int i = 0; i < EACH; i++) {
+		weft_waitgroup_go(&wg, enter_announced, &stop);
+		weft_waitgroup_go(&wg, enter_parked, &stop);
+	}
+	stop_after(1, &stop, &wg);
+	OK(hooks_now().lock_parks > 0);
+}
+
+GTEST(in_announced_calls, 2) { announce(); }
+
+/* ---- in the child of a fork ---- */
+
+static void
+use_in_child(void)
+{
+	int err;
+
+	signal(SIGALRM, SIG_DFL);
+	alarm(HUNG);
+	err = pthread_mutex_unlock(&m);
+	for (int i = 0; i < 3; i++) {
+		err |= pthread_mutex_lock(&m);
+		err |= pthread_mutex_unlock(&m);
+	}
+	_exit(err != 0);
+}
+
+/*
+ * The waiters are not in the child. They come and go, since each wait has a
+ * limit: so the fork finds what they use in all states.
+ */
+static void
+fork_with_waiters(int i)
+{
+	enum { WAITERS = 20 };
+	weft_waitgroup wg = {0};
+	uint64_t waits;
+	pid_t pid;
+
+	EQ(pthread_mutex_lock(&m), 0);
+	waits = hooks_now().lock_parks;
+	for (int k = 0; k < WAITERS; k++)
+		weft_waitgroup_go(&wg, enter);
+	OK(GETS_TO(lock_parks, waits + WAITERS));
+	weft_sleep(i % 7 * 150 * WEFT_US);
+	pid = fork();
+	if (pid == 0)
+		use_in_child();
+	EQ(pthread_mutex_unlock(&m), 0);
+	EQ(exit_status(pid), 0);
+	weft_waitgroup_wait(&wg);
+}
+
+static void
+fork_often(void)
+{
+	for (int i = 0; i < t_scale(60); i++)
+		fork_with_waiters(i);
+}
+
+GTEST(in_the_child_of_a_fork, 2) { fork_often(); }
+
+/* ---- after the end ---- */
+
+static void
+enter_for_ever(void)
+{
+	for (;;)
+		enter();
+}
+
+/* A goroutine may have been stopped with the lock held. */
+static void
+use_at_exit(void)
+{
+	for (int i = 0; i < 10; i++)
+		if (!pthread_mutex_trylock(&m))
+			pthread_mutex_unlock(&m);
+}
+
+static void
+leave_waiters(void)
+{
+	for (int i = 0; i < 40; i++)
+		weft_go(enter_for_ever);
+	OK(GETS_TO(lock_parks, 100));
+}
+
+static void
+run_and_exit(void)
+{
+	alarm(HUNG);
+	atexit(use_at_exit);
+	run_env(2, NULL, leave_waiters);
+	exit(0);
+}
+
+TEST(at_exit)
+{
+	for (int i = 0; i < t_scale(5); i++) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			run_and_exit();
+		EQ(exit_status(pid), 0);
+	}
+}
+
+/* ---- locks of C11 ---- */
+
+/* Its owner is a thread, so the goroutine must come back on that. */
+static void
+hold_over_sleeps(void)
+{
+	mtx_t own;
+
+	EQ(mtx_init(&own, mtx_recursive), thrd_success);
+	for (int i = 0; i < 10; i++) {
+		int tid;
+
+		EQ(mtx_lock(&own), thrd_success);
+		tid = thread_id();
+		EQ(mtx_trylock(&own), thrd_success);
+		usleep(200);
+		EQ(thread_id(), tid);
+		EQ(mtx_unlock(&own), thrd_success);
+		usleep(200);
+		EQ(mtx_unlock(&own), thrd_success);
+	}
+	mtx_destroy(&own);
+}
+
+ETEST(c11_mutexes, 2, "WEFT_MIGRATE=1")
+{
+	weft_waitgroup wg = {0};
+
+	for (int i = 0; i < 20; i++)
+		weft_waitgroup_go(&wg, hold_over_sleeps);
+	weft_waitgroup_wait(&wg);
+	OK(hooks_now().held_parks > 0);
+}
