@@ -89,8 +89,9 @@ public int
 connect(int fd, const struct sockaddr *to, socklen_t len)
 {
 	struct connecting c = {
-		.io = { fd, POLLOUT, __builtin_return_address(0), try_connect,
-		    block_connect, 0 },
+		.io = { .fd = fd, .events = POLLOUT,
+		    .caller = __builtin_return_address(0),
+		    .attempt = try_connect, .block = block_connect },
 		.to = to, .len = len
 	};
 	long r;
@@ -159,7 +160,8 @@ accept_one(int fd, struct sockaddr *from, socklen_t *from_len, int flags,
     const void *caller)
 {
 	struct accepting a = {
-		.io = { fd, POLLIN, caller, try_accept, block_accept, 0 },
+		.io = { .fd = fd, .events = POLLIN, .caller = caller,
+		    .attempt = try_accept, .block = block_accept },
 		.from = from, .from_len = from_len, .flags = flags
 	};
 	long r = is_ours(fd) && is_listener(fd, flags) ? io_run(&a.io) :

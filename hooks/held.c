@@ -40,7 +40,7 @@ report(const struct goroutine *g)
 		say("weft-hooks: goroutine %lld \"%s\" parked with a pthread "
 		    "lock held; the last one was locked at %s+%p\n",
 		    (long long)weft_self_id(), weft_self_name(),
-		    m ? m->name : "?",
+		    m ? module_name(m) : "?",
 		    (void *)((uintptr_t)g->locked_at - (m ? m->lo : 0)));
 	if (n == REPORTS)
 		say("weft-hooks: no more reports of parks with a lock held\n");

@@ -153,7 +153,7 @@ pthread_key_create(pthread_key_t *key, void (*destroy)(void *))
 	int err = real()->pthread_key_create(key, destroy);
 
 	if (err || !m || *key >= PTHREAD_KEYS_MAX || !weft_gls_get ||
-	    !is_owner(m->name))
+	    !is_owner(module_name(m)))
 		return err;
 	take();
 	give_slot(*key, destroy);

@@ -51,7 +51,7 @@ add(struct dl_phdr_info *info, size_t bytes, void *arg)
 		return 1;
 	*m = (struct module){ .lo = UINTPTR_MAX };
 	m->program = t->n++ == 0;
-	set_name(m, m->program ? program_invocation_name : info->dlpi_name);
+	set_name(m, info->dlpi_name);
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *h = &info->dlpi_phdr[i];
 		uintptr_t lo = info->dlpi_addr + h->p_vaddr;
@@ -151,6 +151,12 @@ module_at(const void *address)
 	const struct module *m = find(a_load_acq(&current), at);
 
 	return likely(m) ? m : find_anew(at);
+}
+
+const char *
+module_name(const struct module *m)
+{
+	return m->program ? program_invocation_short_name : m->name;
 }
 
 /* A malloc that is linked into the program is called from there, and has

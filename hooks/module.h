@@ -15,8 +15,8 @@ struct module {
 	uintptr_t lo, hi;		/* where it is loaded */
 	bool program;			/* the program itself */
 	bool has_tls;		/* it has thread-local variables */
-	char name[MODULE_NAME_BYTES];	/* of the file, without its folder; cut
-					 * if it is longer */
+	char name[MODULE_NAME_BYTES];	/* see module_name; not the program's,
+					 * which libc may not know yet */
 };
 
 /*
@@ -25,6 +25,9 @@ struct module {
  * a module that it does not know.
  */
 const struct module *module_at(const void *address);
+
+/* Of its file, without the folder; cut if it is long. */
+const char *module_name(const struct module *m);
 
 /*
  * Must a call from there return on the thread that made it? Its module has

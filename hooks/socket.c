@@ -118,8 +118,9 @@ receive_from(int fd, void *buf, size_t len, int flags, struct sockaddr *from,
     socklen_t *from_len, const void *caller)
 {
 	struct transfer t = {
-		.io = { fd, POLLIN, caller, try_receive, block_receive,
-		    flags ? 0 : len },
+		.io = { .fd = fd, .events = POLLIN, .caller = caller,
+		    .attempt = try_receive, .block = block_receive,
+		    .want = flags ? 0 : len },
 		.flags = flags, .buf = buf, .len = len, .from = from,
 		.from_len = from_len
 	};
@@ -150,8 +151,9 @@ public ssize_t
 recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	struct transfer t = {
-		.io = { fd, POLLIN, __builtin_return_address(0), try_receive,
-		    block_receive, 0 },
+		.io = { .fd = fd, .events = POLLIN,
+		    .caller = __builtin_return_address(0),
+		    .attempt = try_receive, .block = block_receive },
 		.flags = flags, .msg = msg
 	};
 
@@ -212,7 +214,8 @@ send_to(int fd, const void *p, size_t len, int flags,
     const struct sockaddr *to, socklen_t to_len, const void *caller)
 {
 	struct transfer t = {
-		.io = { fd, POLLOUT, caller, try_send, block_send, 0 },
+		.io = { .fd = fd, .events = POLLOUT, .caller = caller,
+		    .attempt = try_send, .block = block_send },
 		.flags = flags, .p = p, .len = len, .to = to, .to_len = to_len
 	};
 
@@ -312,8 +315,9 @@ public ssize_t
 sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	struct transfer t = {
-		.io = { fd, POLLOUT, __builtin_return_address(0), try_send_msg,
-		    block_send_msg, 0 },
+		.io = { .fd = fd, .events = POLLOUT,
+		    .caller = __builtin_return_address(0),
+		    .attempt = try_send_msg, .block = block_send_msg },
 		.flags = flags, .msg = (struct msghdr *)msg
 	};
 

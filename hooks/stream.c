@@ -175,7 +175,8 @@ read_vectors(int fd, const struct iovec *v, int n, size_t want,
     const void *caller)
 {
 	struct stream s = {
-		.io = { fd, POLLIN, caller, try_read, block_read, want },
+		.io = { .fd = fd, .events = POLLIN, .caller = caller,
+		    .attempt = try_read, .block = block_read, .want = want },
 		.v = v, .n = n
 	};
 
@@ -276,7 +277,8 @@ static ssize_t
 write_vectors(int fd, const struct iovec *v, int n, const void *caller)
 {
 	struct stream s = {
-		.io = { fd, POLLOUT, caller, try_write, block_write, 0 },
+		.io = { .fd = fd, .events = POLLOUT, .caller = caller,
+		    .attempt = try_write, .block = block_write },
 		.v = v, .n = n
 	};
 	long r = io_run(&s.io);

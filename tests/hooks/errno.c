@@ -43,9 +43,9 @@ move_always(void)
 static int wrong;
 
 /*
- * As libraries do it: call, look, and before that maybe errno = 0. In a function
- * of its own, since errno's address may not be kept longer than over one call
- * that fails.
+ * As libraries do it: call, look, and before that maybe errno = 0. In a
+ * function of its own, since errno's address may not be kept longer than over
+ * one call that fails.
  */
 #define TRY(id, ...) TRY_(id, (void)0, __VA_ARGS__)
 #define TRY_AT_ONCE(id, ...) TRY_(id, errno = 0, __VA_ARGS__)

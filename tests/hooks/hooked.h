@@ -3,7 +3,6 @@
 #ifndef HOOKED_H
 #define HOOKED_H
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,46 +14,15 @@
 
 #include "stats_now.h"
 #include "t.h"
+#include "thread_count.h"
 
 STATS_NOW_(hooks_now, weft_hooks_stats)
 
-/* Threads of this process. */
-static inline int
-count_threads(void)
-{
-	DIR *d = opendir("/proc/self/task");
-	struct dirent *e;
-	int n = 0;
-
-	while (d && (e = readdir(d)))
-		n += e->d_name[0] != '.';
-	if (d)
-		closedir(d);
-	return n;
-}
-
 /*
- * However many goroutines wait, 50 to 200: no thread for each. Some are there
- * because the machine was busy and a P was retaken in the meantime: 3 to 12
- * were seen. (WEFT_MIGRATE=1 has threads to move goroutines to; how many
- * depends on the machine.)
+ * However many goroutines wait: no thread for each. (WEFT_MIGRATE=1 has threads
+ * to move goroutines to; how many depends on the machine.)
  */
-enum { SPARE_THREADS = 24 };
-
-static inline bool
-are_few(int threads)
-{
-	return threads <= weft_procs() + SPARE_THREADS ||
-	    getenv("WEFT_MIGRATE");
-}
-
-#define FEW_THREADS()							\
-	do {								\
-		int threads_ = count_threads();				\
-									\
-		if (!are_few(threads_))					\
-			EQ(threads_, weft_procs() + SPARE_THREADS);	\
-	} while (0)
+#define FEW_THREADS()	OK(getenv("WEFT_MIGRATE") || threads_are_few())
 
 static inline int
 thread_id(void)

@@ -6,7 +6,8 @@
 #
 # A program is left out if its library's header is missing, and `make test` says
 # so. Servers are looked for when the tests run. Only for this machine, with
-# shared libraries; a sanitizer knows nothing of what these libraries do.
+# shared libraries; a sanitizer knows nothing of what these libraries do. `make
+# REAL_TESTS=` leaves all of them out.
 #
 # Of each program: the headers, the Debian packages that have them, the flags.
 
@@ -26,7 +27,8 @@ real_headers = $(subst $(COMMA),$(real_next),$(firstword $(REAL_$(1))))
 real_flags = $(wordlist 3,9,$(REAL_$(1)))
 
 REAL_WANTED := $(patsubst $(B)/tests/real/%,%,$(filter $(B)/tests/real/%,$(TESTS)))
-ifneq ($(SAN)$(MUSL)$(STATIC)$(filter-out $(HOST),$(ARCH))$(if $(HOOKS),,no),)
+REAL_TESTS ?= 1
+ifneq ($(if $(REAL_TESTS),,no)$(SAN)$(MUSL)$(STATIC)$(filter-out $(HOST),$(ARCH))$(if $(HOOKS),,no),)
 TESTS	:= $(filter-out $(B)/tests/real/%,$(TESTS))
 REAL_WANTED :=
 endif
