@@ -20,7 +20,7 @@
 #include "t.h"
 
 /* Seconds after which a process that waits for ever is ended. */
-enum { HUNG = 20 };
+enum { HUNG = 15 };
 
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 
@@ -76,14 +76,17 @@ GTEST(in_announced_calls, 2) { announce(); }
 
 /* ---- in the child of a fork ---- */
 
+/*
+ * What the goroutines were doing with the lock they do not finish there: as an
+ * atfork handler would, the child makes it anew.
+ */
 static void
 use_in_child(void)
 {
-	int err;
+	int err = pthread_mutex_init(&m, NULL);
 
 	signal(SIGALRM, SIG_DFL);
 	alarm(HUNG);
-	err = pthread_mutex_unlock(&m);
 	for (int i = 0; i < 3; i++) {
 		err |= pthread_mutex_lock(&m);
 		err |= pthread_mutex_unlock(&m);
@@ -91,65 +94,64 @@ use_in_child(void)
 	_exit(err != 0);
 }
 
-/*
- * The waiters are not in the child. They come and go, since each wait has a
- * limit: so the fork finds what they use in all states.
- */
-static void
-fork_with_waiters(int i)
-{
-	enum { WAITERS = 20 };
-	weft_waitgroup wg = {0};
-	uint64_t waits;
-	pid_t pid;
-
-	EQ(pthread_mutex_lock(&m), 0);
-	waits = hooks_now().lock_parks;
-	for (int k = 0; k < WAITERS; k++)
-		weft_waitgroup_go(&wg, enter);
-	OK(GETS_TO(lock_parks, waits + WAITERS));
-	weft_sleep(i % 7 * 150 * WEFT_US);
-	pid = fork();
-	if (pid == 0)
-		use_in_child();
-	EQ(pthread_mutex_unlock(&m), 0);
-	EQ(exit_status(pid), 0);
-	weft_waitgroup_wait(&wg);
-}
-
+/* At any moment of waits and wake-ups of others. */
 static void
 fork_often(void)
 {
-	for (int i = 0; i < t_scale(60); i++)
-		fork_with_waiters(i);
+	enum { EACH = 16 };
+	weft_waitgroup wg = {0};
+	long stop = 0;
+	int err = 0;
+
+	for (int i = 0; i < EACH; i++)
+		weft_waitgroup_go(&wg, enter_parked, &stop);
+	OK(GETS_TO(lock_parks, EACH));
+	for (int i = 0; i < t_scale(100) && err == 0; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			use_in_child();
+		err = exit_status(pid);
+		weft_sleep(WEFT_US * i);
+	}
+	EQ(err, 0);
+	bump(&stop);
+	weft_waitgroup_wait(&wg);
 }
 
-GTEST(in_the_child_of_a_fork, 2) { fork_often(); }
+GTEST(in_the_child_of_a_fork, 4) { fork_often(); }
 
 /* ---- after the end ---- */
 
+enum { LOCKS = 16 };
+
+static pthread_mutex_t many[LOCKS];
+
 static void
-enter_for_ever(void)
+enter_for_ever(pthread_mutex_t *one)
 {
-	for (;;)
-		enter();
+	for (;;) {
+		pthread_mutex_lock(one);
+		pthread_mutex_unlock(one);
+	}
 }
 
-/* A goroutine may have been stopped with the lock held. */
+/* Goroutines may have been stopped with some of the locks held. */
 static void
 use_at_exit(void)
 {
-	for (int i = 0; i < 10; i++)
-		if (!pthread_mutex_trylock(&m))
-			pthread_mutex_unlock(&m);
+	for (int i = 0; i < 10 * LOCKS; i++)
+		if (!pthread_mutex_trylock(&many[i % LOCKS]))
+			pthread_mutex_unlock(&many[i % LOCKS]);
 }
 
+/* They wait, and wake each other, when the main goroutine returns. */
 static void
 leave_waiters(void)
 {
-	for (int i = 0; i < 40; i++)
-		weft_go(enter_for_ever);
-	OK(GETS_TO(lock_parks, 100));
+	for (int i = 0; i < 4 * LOCKS; i++)
+		weft_go(enter_for_ever, &many[i % LOCKS]);
+	OK(GETS_TO(lock_parks, LOCKS));
 }
 
 static void
@@ -157,19 +159,22 @@ run_and_exit(void)
 {
 	alarm(HUNG);
 	atexit(use_at_exit);
-	run_env(2, NULL, leave_waiters);
+	run_env(4, "WEFT_SLICE_US=50", leave_waiters);
 	exit(0);
 }
 
 TEST(at_exit)
 {
-	for (int i = 0; i < t_scale(5); i++) {
+	int err = 0;
+
+	for (int i = 0; i < t_scale(10) && err == 0; i++) {
 		pid_t pid = fork();
 
 		if (pid == 0)
 			run_and_exit();
-		EQ(exit_status(pid), 0);
+		err = exit_status(pid);
 	}
+	EQ(err, 0);
 }
 
 /* ---- locks of C11 ---- */
