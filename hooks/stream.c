@@ -14,9 +14,9 @@
  *
  * A write to a blocking descriptor returns when all is written. So it goes on
  * after a part; an error after some bytes is not returned but their number, and
- * the error is left for the next call, as the kernel does.
- * The vectors of the caller are read only after the kernel has accepted them,
- * so bad addresses give EFAULT.
+ * the error is left for the next call, as the kernel does. The vectors of the
+ * caller are read only after the kernel has accepted them, so bad addresses
+ * give EFAULT.
  */
 #define _GNU_SOURCE 1
 #include <limits.h>
@@ -100,10 +100,8 @@ is_other_kind(struct stream *s, long r)
 	return true;
 }
 
-/*
- * The kernel may also refuse to wait because one of its own locks is taken or a
- * page of a file is not in memory, which no event would end.
- */
+/* The kernel may also refuse to wait because one of its own locks is taken,
+ * which no event would end. */
 static long
 after_nowait(struct io *io, long r)
 {

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE 1
 #include "wait.h"
 
-#include "counts.h"
 #include "goroutine.h"
 #include "module.h"
 #include "real.h"
@@ -26,19 +25,6 @@ poll_now(struct pollfd *fds, nfds_t n)
 	if (r >= 0)
 		errno = before;
 	return r;
-}
-
-void
-wait_announce(void)
-{
-	count(announced);
-	weft_blocking_enter();
-}
-
-void
-wait_announced(void)
-{
-	weft_blocking_leave();
 }
 
 bool

@@ -14,6 +14,7 @@
 #include <poll.h>
 
 #include "core.h"
+#include "counts.h"
 
 enum wait_how { WAIT_REAL, WAIT_PARK };
 
@@ -37,10 +38,21 @@ int poll_now(struct pollfd *fds, nfds_t n);
 
 /*
  * Between these two the goroutine may block its thread in a call of the system.
- * Only after WAIT_PARK.
+ * Only after WAIT_PARK. Inlined, since libweft learns by the caller's address
+ * which calls take long: each hook is a place of its own.
  */
-void wait_announce(void);
-void wait_announced(void);
+static always_inline void
+wait_announce(void)
+{
+	count(announced);
+	weft_blocking_enter();
+}
+
+static always_inline void
+wait_announced(void)
+{
+	weft_blocking_leave();
+}
 
 /*
  * Between these two it parks, and comes back on its thread if its caller needs
