@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <weft.h>
@@ -23,6 +24,19 @@ STATS_NOW_(hooks_now, weft_hooks_stats)
  * to move goroutines to; how many depends on the machine.)
  */
 #define FEW_THREADS()	OK(getenv("WEFT_MIGRATE") || threads_are_few())
+
+/* A time of that clock, so far from now. */
+static inline struct timespec
+in_ms(clockid_t clock, long ms)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	ts.tv_nsec += ms * 1000000;
+	ts.tv_sec += ts.tv_nsec / 1000000000;
+	ts.tv_nsec %= 1000000000;
+	return ts;
+}
 
 static inline int
 thread_id(void)

@@ -65,18 +65,6 @@ mutex_make(pthread_mutex_t *m, int k)
 			t_fail(kinds[kind].name, got_, #a " == " #b);	\
 	} while (0)
 
-static struct timespec
-in_ms(clockid_t clock, long ms)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	ts.tv_nsec += ms * 1000000;
-	ts.tv_sec += ts.tv_nsec / 1000000000;
-	ts.tv_nsec %= 1000000000;
-	return ts;
-}
-
 /* ---- held over waits ---- */
 
 /* One of its own; inside it waits in all ways, and the thread stays. */

@@ -13,18 +13,6 @@
 
 enum { MANY = 200, MOVES = 12, MS = 40 };
 
-static struct timespec
-in_ms(clockid_t clock, long ms)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	ts.tv_nsec += ms * 1000000;
-	ts.tv_sec += ts.tv_nsec / 1000000000;
-	ts.tv_nsec %= 1000000000;
-	return ts;
-}
-
 /* ---- reader-writer locks ---- */
 
 static pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER;

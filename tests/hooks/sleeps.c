@@ -17,22 +17,10 @@ enum { MANY = 100, MS = 50 };
 
 /* ---- sleeps ---- */
 
-static struct timespec
-from_now(clockid_t clock, long ms)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	ts.tv_nsec += ms * 1000000;
-	ts.tv_sec += ts.tv_nsec / 1000000000;
-	ts.tv_nsec %= 1000000000;
-	return ts;
-}
-
 static int
 until(clockid_t clock)
 {
-	struct timespec when = from_now(clock, MS);
+	struct timespec when = in_ms(clock, MS);
 
 	return clock_nanosleep(clock, TIMER_ABSTIME, &when, NULL);
 }
