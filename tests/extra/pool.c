@@ -200,20 +200,22 @@ put_and_wait(weft_pool *p, char *object, weft_waitgroup *put,
 GTEST(fewer_procs, 8)
 {
 	static char objects[64];
-	weft_waitgroup wg = {0}, go = {0};
+	weft_waitgroup wg = {0}, go = {0}, ended = {0};
 	weft_pool p = {0};
 	int n = 0;
 
 	weft_waitgroup_add(&go, 1);
 	weft_waitgroup_add(&wg, 64);
 	for (int i = 0; i < 64; i++)
-		weft_go(put_and_wait, &p, &objects[i], &wg, &go);
+		weft_waitgroup_go(&ended, put_and_wait, &p, &objects[i], &wg,
+		    &go);
 	weft_waitgroup_wait(&wg);
 	EQ(weft_set_procs(1), 8);
 	while (weft_pool_get(&p))
 		n++;
 	EQ(n, 64);
 	weft_waitgroup_done(&go);
+	weft_waitgroup_wait(&ended);
 	weft_pool_free(&p);
 }
 
