@@ -36,8 +36,7 @@ typedef int lock_try(void *lock);
 /*
  * Waits until fn returns another result than EBUSY, which is returned; or until
  * `when` (ETIMEDOUT). The goroutine holds its thread once for this lock, and
- * still does so if the result is 0 or EOWNERDEAD. `caller` may park: wait_how
- * and module_keeps_thread have been asked.
+ * still does so if the result is 0 or EOWNERDEAD. Only after lock_may_park.
  */
 int lock_park(void *lock, lock_try *fn, int64_t when);
 

@@ -10,7 +10,7 @@
 #include "lock.h"
 #include "real.h"
 
-enum { PTHREAD_MUTEX_ROBUST_BIT = 16 };
+enum { KIND_ROBUST = 16 };
 
 /*
  * A try. An error-checking mutex that the caller has itself is busy for a try,
@@ -65,12 +65,12 @@ wait_mutex(pthread_mutex_t *m, clockid_t clock, const struct timespec *ts,
 
 /*
  * A robust mutex is the system's: a try of one that is lost for ever leaves it
- * locked. glibc has this bit of its kinds in its headers.
+ * locked. The bit is one of glibc's kinds of mutexes.
  */
 static bool
 is_robust(const pthread_mutex_t *m)
 {
-	return m->__data.__kind & PTHREAD_MUTEX_ROBUST_BIT;
+	return m->__data.__kind & KIND_ROBUST;
 }
 
 static always_inline int

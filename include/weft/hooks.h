@@ -33,7 +33,7 @@ void weft_hooks_on(void);
  * was made by a module that is known to bear that: libcrypto, and those that
  * are named here. `pattern` is the beginning of a file name, such as
  * "libldap"; it must stay valid. Call it before the module makes its keys. 0;
- * -ENOSPC: there are too many (more than 16). WEFT_HOOKS_KEYS in the
+ * -ENOSPC: there are too many (more than 14). WEFT_HOOKS_KEYS in the
  * environment names more, separated by commas.
  */
 int weft_hooks_own_keys(const char *pattern);
@@ -45,8 +45,9 @@ typedef struct weft_hooks_stats {
 	uint64_t announced;	/* calls that blocked their thread, announced */
 	uint64_t lock_parks;	/* waits for pthread locks that parked */
 	uint64_t lock_blocks;	/* ... that blocked their thread, announced */
-	uint64_t held_parks;	/* parks with a pthread lock held: these keep a
-				 * thread each while they last */
+	uint64_t held_parks;	/* parks with the thread held, by a pthread lock
+				 * or else: these keep a thread each while they
+				 * last */
 	uint64_t kept_threads;	/* parks that kept their thread since the caller
 				 * has thread-local variables */
 	uint64_t values;	/* of pthread keys that goroutines have now */
