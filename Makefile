@@ -72,7 +72,7 @@ WEAK	= $(addprefix -Wl$(COMMA)-u$(COMMA),__errno_location strerror strsignal)
 LINK	= $(if $(STATIC),-static $(WEAK))
 
 # -iquote and not -I: sched.h and friends must not hide the system's.
-ROOMS	= base os arch arch/$(ARCH) elf mem work sched preempt poll sync time io net \
+ROOMS	= base os arch arch/$(ARCH) elf mem trace work sched preempt poll sync time io net \
 	process extra observe
 QUOTE	= $(ROOMS:%=-iquote src/%) -iquote include
 CLASH	= -fstack-clash-protection

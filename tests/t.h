@@ -39,6 +39,13 @@
 #endif
 #define T_SANITIZED (T_ASAN || T_TSAN)
 
+/* A function that stays one, with its own name. */
+#ifdef __clang__
+#define T_NOT_INLINED __attribute__((noinline))
+#else
+#define T_NOT_INLINED __attribute__((noinline, noclone))
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

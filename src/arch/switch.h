@@ -38,6 +38,9 @@
  *		resumed by another thread as soon as this one has left its
  *		stack, which is why the context switched to, and only it, may
  *		publish `from`.
+ *	void frame_here(struct frame *f);
+ *		Where the calling function is: for walking up its stack, not
+ *		for switching to it.
  *	void frame_reset_fpctl(void);
  *		Sets the default control bits, for a thread that begins.
  */
@@ -66,6 +69,7 @@ extern const char frame_entry_end[] __attribute__((visibility("hidden")));
  * frame.h has the part of the architecture:
  *	FPCTL_DEFAULT, fpctl_read, fpctl_write	the control bits
  *	frame_jump(from, to)			the switch proper
+ *	frame_here(f)
  */
 #include "frame.h"
 

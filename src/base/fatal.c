@@ -8,18 +8,20 @@
 #include "fatal.h"
 
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "atomic.h"
 
-enum { LINE_MAX_BYTES = 640 };
+enum { LINE_MAX_BYTES = 640, LOOKS = 1000, LOOK_NS = 10000000 };
 
 void (*fatal_hook)(void);
+void (*fatal_last)(void);
 size_t (*fatal_subject)(char *buf, size_t cap);
 static a64 dying;		/* the thread that ends the process, or 0 */
+static a32 dying_pid;		/* ... which is that one, and not its child */
 
 struct out {
 	char *p, *end;
@@ -101,8 +103,8 @@ put_arg(struct out *o, char conv, bool wide, va_list *ap)
 	}
 }
 
-static size_t
-vformat(char *buf, size_t cap, const char *fmt, va_list *ap)
+size_t
+format_list(char *buf, size_t cap, const char *fmt, va_list *ap)
 {
 	struct out o = { buf, buf + cap - 1 };
 
@@ -128,7 +130,7 @@ format(char *buf, size_t cap, const char *fmt, ...)
 	size_t n;
 
 	va_start(ap, fmt);
-	n = vformat(buf, cap, fmt, &ap);
+	n = format_list(buf, cap, fmt, &ap);
 	va_end(ap);
 	return n;
 }
@@ -149,25 +151,49 @@ say(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	write_line(buf, vformat(buf, sizeof buf, fmt, &ap));
+	write_line(buf, format_list(buf, sizeof buf, fmt, &ap));
 	va_end(ap);
 }
 
-/*
- * Returns on the first thread that calls it. Others wait for the process to
- * end; if the first one calls it again, the hook itself has failed.
- */
-static void
-claim_fatal(void)
+bool
+fatal_claim(void)
 {
 	uint64_t me = (uintptr_t)__builtin_thread_pointer();
 
-	if (a_cas_relaxed(&dying, 0, me))
-		return;
-	if (a_load_relaxed(&dying) == me)
-		abort();
-	for (;;)
+	if (a_cas_relaxed(&dying, 0, me)) {
+		a_store_relaxed(&dying_pid, (uint32_t)getpid());
+		return true;
+	}
+	while (a_load_relaxed(&dying) != me)
 		pause();
+	return false;
+}
+
+void
+fatal_let_die(void)
+{
+	const struct timespec look = { 0, LOOK_NS };
+	uint64_t thread = a_load_relaxed(&dying);
+
+	if (!thread || thread == (uintptr_t)__builtin_thread_pointer() ||
+	    a_load_relaxed(&dying_pid) != (uint32_t)getpid())
+		return;
+	for (int i = 0; i < LOOKS; i++)
+		nanosleep(&look, NULL);
+}
+
+void
+fatal_forked(void)
+{
+	a_store_relaxed(&dying, 0);
+}
+
+/* If the first thread comes again, the hook itself has failed. */
+static void
+claim_fatal(void)
+{
+	if (!fatal_claim())
+		abort();
 }
 
 /* The thread that has claimed the end. subject NULL: none. */
@@ -179,11 +205,13 @@ die(const char *subject, const char *fmt, va_list *ap)
 
 	n = format(buf, sizeof buf - 1, "weft: %s: ",
 	    subject ? subject : "fatal");
-	n += vformat(buf + n, sizeof buf - n - 1, fmt, ap);
+	n += format_list(buf + n, sizeof buf - n - 1, fmt, ap);
 	buf[n++] = '\n';
 	write_line(buf, n);
 	if (fatal_hook)
 		fatal_hook();
+	if (fatal_last)
+		fatal_last();
 	signal(SIGABRT, SIG_DFL);
 	abort();
 }

@@ -15,6 +15,8 @@
 #ifndef FATAL_H
 #define FATAL_H
 
+#include <stdarg.h>
+
 #include "defs.h"
 
 /* Formats %s %d %u %x %p %c and the l, ll, z sizes; nothing else. */
@@ -28,6 +30,23 @@ cold void say(const char *fmt, ...) printf_like(1, 2);
 
 /* Like snprintf with the formats above; returns the length written. */
 size_t format(char *buf, size_t cap, const char *fmt, ...) printf_like(3, 4);
+size_t format_list(char *buf, size_t cap, const char *fmt, va_list *ap);
+
+/*
+ * For other ways to end the process. True on the first thread that calls this
+ * or dies of a fatal error; false if that was this thread: it has failed in
+ * the attempt. Other threads do not return.
+ */
+bool fatal_claim(void);
+
+/*
+ * Before the process ends well: if another thread is about to end it with a
+ * message, waits for that, for ten seconds at most, since standard error may be
+ * a pipe that no process reads. fatal_forked: in the child of a fork, which has
+ * no such thread.
+ */
+void fatal_let_die(void);
+void fatal_forked(void);
 
 /*
  * Registered once, before main, from above; they take no lock. The first
@@ -35,6 +54,7 @@ size_t format(char *buf, size_t cap, const char *fmt, ...) printf_like(3, 4);
  * runs, and returns the length: 0 if that says nothing to a user.
  */
 extern void (*fatal_hook)(void);
+extern void (*fatal_last)(void);	/* after the hook, and after a crash */
 extern size_t (*fatal_subject)(char *buf, size_t cap);
 
 noreturn cold void fatal_check(const char *what, const char *file, int line);

@@ -233,11 +233,48 @@ find_dynamic(struct module *m, const Elf64_Phdr *ph)
 	count_symbols(m);
 }
 
+/* ---- build id ---- */
+
+size_t
+module_build_id(const void *notes, size_t bytes, uint8_t id[MODULE_ID])
+{
+	const char *at = notes;
+	Elf64_Nhdr n;
+	size_t name, desc;
+
+	while (bytes >= sizeof n) {
+		memcpy(&n, at, sizeof n);
+		name = round_up(n.n_namesz, 4);
+		desc = round_up(n.n_descsz, 4);
+		if (bytes - sizeof n < name || bytes - sizeof n - name < desc)
+			return 0;
+		at += sizeof n;
+		if (n.n_type == NT_GNU_BUILD_ID && n.n_namesz == 4 &&
+		    !memcmp(at, "GNU", 4) && n.n_descsz <= MODULE_ID) {
+			memcpy(id, at + name, n.n_descsz);
+			return n.n_descsz;
+		}
+		at += name + desc;
+		bytes -= sizeof n + name + desc;
+	}
+	return 0;
+}
+
+static void
+find_build_id(struct module *m, struct headers h, const Elf64_Phdr *ph)
+{
+	uintptr_t at = m->base + ph->p_vaddr;
+	struct range r = readable_from(m, h, at);
+
+	if (!m->id_bytes && range_holds(&r, at, ph->p_filesz))
+		m->id_bytes = (uint8_t)module_build_id((const void *)at,
+		    ph->p_filesz, m->id);
+}
+
 /* ---- describing an object ---- */
 
-/* The last component of a path, or as much of it as fits. */
-static void
-set_name(struct module *m, const char *path)
+void
+module_set_name(struct module *m, const char *path)
 {
 	const char *s = strrchr(path, '/');
 	size_t i;
@@ -261,6 +298,8 @@ describe(struct module *m, struct headers h)
 			find_frames(m, h, ph);
 		else if (ph->p_type == PT_DYNAMIC)
 			find_dynamic(m, ph);
+		else if (ph->p_type == PT_NOTE)
+			find_build_id(m, h, ph);
 		else if (ph->p_type == PT_INTERP)
 			m->interp = true;
 		else if (ph->p_type == PT_TLS) {
@@ -300,19 +339,28 @@ find_base(struct headers h, uintptr_t *base)
 	return false;
 }
 
+static const char *
+program_path(void)
+{
+	const char *path = (const char *)getauxval(AT_EXECFN);
+
+	return path && *path ? path : "program";
+}
+
 bool
 module_program(struct module *m)
 {
 	struct headers h = {
 		(const void *)getauxval(AT_PHDR), getauxval(AT_PHNUM)
 	};
-	const char *path = (const char *)getauxval(AT_EXECFN);
 
 	memset(m, 0, sizeof(*m));
 	if (!h.ph || getauxval(AT_PHENT) != sizeof(Elf64_Phdr) ||
 	    !find_base(h, &m->base))
 		return false;
-	set_name(m, path ? path : "program");
+	module_set_name(m, program_path());
+	m->path = "";
+	m->program = true;
 	describe(m, h);
 	return true;
 }
@@ -326,7 +374,9 @@ describe_listed(struct module *m, const struct dl_phdr_info *info)
 
 	memset(m, 0, sizeof(*m));
 	m->base = info->dlpi_addr;
-	set_name(m, path && *path ? path : "program");
+	module_set_name(m, path && *path ? path : program_path());
+	m->path = path ? path : "";
+	m->program = (uintptr_t)h.ph == getauxval(AT_PHDR);
 	describe(m, h);
 }
 
@@ -383,6 +433,25 @@ module_each(void (*fn)(const struct module *m, void *arg), void *arg)
 	struct visit v = { fn, arg };
 
 	dl_iterate_phdr(visit_one, &v);
+}
+
+static int
+read_changes(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	if (size >= offsetof(struct dl_phdr_info, dlpi_subs) +
+	    sizeof info->dlpi_subs)
+		*(uint64_t *)arg = (uint64_t)(info->dlpi_adds +
+		    info->dlpi_subs);
+	return 1;
+}
+
+uint64_t
+module_changes(void)
+{
+	uint64_t n = 0;
+
+	dl_iterate_phdr(read_changes, &n);
+	return n;
 }
 
 bool

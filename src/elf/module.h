@@ -30,7 +30,8 @@ range_holds(const struct range *r, uintptr_t addr, size_t bytes)
 
 enum {
 	MODULE_TEXTS = 4,	/* executable segments; usually one */
-	MODULE_NAME = 64
+	MODULE_NAME = 64,
+	MODULE_ID = 32		/* bytes of a build id; usually there are 20 */
 };
 
 /* A row of the sorted table: offsets from the start of .eh_frame_hdr. */
@@ -38,10 +39,14 @@ struct fde_ref { int32_t pc, fde; };
 
 struct module {
 	char name[MODULE_NAME];	/* for messages */
+	const char *path;	/* libc's: valid as long as it is loaded */
+	uint8_t id[MODULE_ID];	/* the linker's build id */
+	uint8_t id_bytes;	/* 0: it has none */
 	uintptr_t base;		/* load bias: address minus p_vaddr */
 	struct range load;	/* from its first to its last segment */
 	struct range text[MODULE_TEXTS];
 	unsigned texts;
+	bool program;		/* the main program */
 	bool odd;		/* has something that is not supported */
 
 	/* frame tables; fdes is 0 if there is none that can be read */
@@ -76,9 +81,20 @@ int module_at(const void *addr, struct module *m);
 
 /* Calls fn for every loaded object. Takes libc's locks. */
 void module_each(void (*fn)(const struct module *m, void *arg), void *arg);
+/* How often objects were loaded and unloaded, or 0 if that is not known. The
+ * same. */
+uint64_t module_changes(void);
+
+/*
+ * The build id in notes, as they are in a segment or section of that type: its
+ * length, 0 if there is none.
+ */
+size_t module_build_id(const void *notes, size_t bytes, uint8_t id[MODULE_ID]);
 
 /* True if code of the module is at this address. Signal-safe. */
 bool module_has_code(const struct module *m, uintptr_t pc);
+/* Names it by the last component of a path, or by as much of it as fits. */
+void module_set_name(struct module *m, const char *path);
 /* The i-th library that it needs, or NULL if there are not so many. */
 const char *module_needed(const struct module *m, size_t i);
 /* A string of its dynamic string table, never NULL. */

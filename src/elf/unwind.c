@@ -26,6 +26,8 @@ knows(const struct unwind *u, unsigned reg)
 static const struct module *
 module_of(const struct unwind *u, uintptr_t pc)
 {
+	if (u->find)
+		return u->find(pc);
 	for (size_t i = 0; i < u->n; i++)
 		if (module_has_code(&u->mods[i], pc))
 			return &u->mods[i];

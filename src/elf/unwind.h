@@ -51,6 +51,8 @@ struct unwind_row {
 struct unwind {
 	const struct module *mods;
 	size_t n;
+	/* or, if not NULL, instead of these: the module of that code */
+	const struct module *(*find)(uintptr_t pc);
 	const struct unwind_stack *st;
 	struct range bottom;	/* code of the entry */
 	unsigned depth;		/* steps to a caller so far */
@@ -63,7 +65,7 @@ struct unwind {
 	struct unwind_row rows[UNWIND_ROWS];
 };
 
-/* Sets all but the first four. regs and pc as for unwind_walk. */
+/* Sets all but the first five. regs and pc as for unwind_walk. */
 void unwind_begin(struct unwind *u, const uintptr_t regs[DWARF_REGS],
     uintptr_t pc);
 

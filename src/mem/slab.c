@@ -30,8 +30,10 @@ chunk_add(struct slab *s)
 	if (!c)
 		return NULL;
 	c->next = a_load_relaxed(&s->chunks);
+	c->number = c->next ? c->next->number + 1 : 0;
 	/* pairs with slab_each and slab_next */
 	a_store_rel(&s->chunks, c);
+	a_bump(&s->n_chunks, 1);
 	return c;
 }
 
@@ -85,4 +87,46 @@ slab_each(struct slab *s, void (*fn)(void *rec, void *arg), void *arg)
 		for (uint32_t i = 0; i < used; i++)
 			fn(chunk_record(s, c, i), arg);
 	}
+}
+
+void
+slab_each_chunk(struct slab *s, void (*fn)(void *lo, void *hi, void *arg),
+    void *arg)
+{
+	struct chunk *c;
+
+	/* pair with chunk_add and slab_carve, as in slab_each */
+	for (c = a_load_acq(&s->chunks); c; c = c->next)
+		fn(c + 1, chunk_record(s, c, a_load_acq(&c->used)), arg);
+}
+
+static size_t
+chunk_parts(const struct slab *s)
+{
+	return (chunk_capacity(s) + SLAB_PART - 1) / SLAB_PART;
+}
+
+size_t
+slab_parts(const struct slab *s)
+{
+	/* pairs with chunk_add */
+	struct chunk *c = a_load_acq(&s->chunks);
+
+	return c ? (c->number + 1) * chunk_parts(s) : 0;
+}
+
+void *
+slab_part(const struct slab *s, size_t part, size_t *n)
+{
+	/* pairs with chunk_add */
+	struct chunk *c = a_load_acq(&s->chunks);
+	uint32_t from = (uint32_t)(part % chunk_parts(s)) * SLAB_PART;
+	uint32_t left = chunk_capacity(s) - from;
+
+	while (c && c->number != part / chunk_parts(s))
+		c = c->next;
+	if (!c)
+		return NULL;
+	*n = left < SLAB_PART ? left : SLAB_PART;
+	return chunk_record(s, c, from);
 }

@@ -17,12 +17,14 @@ enum { CHUNK_BYTES = 256 * 1024 };
 struct chunk {
 	struct chunk *next;	/* constant after publication */
 	a32 used;		/* records handed out; under the lock */
+	uint32_t number;	/* constant: how many were there before it */
 } cache_aligned;
 
 struct slab {
 	uint32_t record_bytes;	/* constant; a multiple of a cache line */
 	struct lock lock;
 	APTR(struct chunk) chunks;	/* newest first; pushed under lock */
+	a32 n_chunks;		/* written under lock */
 };
 
 #define SLAB_INIT(type) \
@@ -34,6 +36,25 @@ struct slab {
  * record costs no page until its user writes to it.
  */
 void *slab_carve(struct slab *s, uint32_t *n);
+
+/* Address space of all records, used or not. Any thread. */
+static inline uint64_t
+slab_bytes(const struct slab *s)
+{
+	return (uint64_t)a_load_relaxed(&s->n_chunks) * CHUNK_BYTES;
+}
+
+/*
+ * Parts of a slab, for several threads that share the work: their number, and
+ * the adjacent records of one, at most SLAB_PART, those that were never handed
+ * out (all zero) among them. A part stays what it is. NULL if there is none.
+ */
+enum { SLAB_PART = 32 };
+size_t slab_parts(const struct slab *s);
+void *slab_part(const struct slab *s, size_t part, size_t *n);
+/* The chunks, and what of them is in use. */
+void slab_each_chunk(struct slab *s, void (*fn)(void *lo, void *hi, void *arg),
+    void *arg);
 
 /* An iterator over a slab; zero is its beginning. */
 struct slab_place {

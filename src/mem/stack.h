@@ -19,6 +19,7 @@
 #ifndef STACK_H
 #define STACK_H
 
+#include "atomic.h"
 #include "defs.h"
 
 enum {
@@ -47,12 +48,17 @@ struct stack {
 	uint8_t guard;
 	/* under the pool's lock, if the stack is a ledger: see stack.c */
 	uint16_t entries;
+	/* the goroutine on it, if it is labelled: observe/labels.c */
+	a32 labels;
+	/* the monitor: see preempt/wait_mark.h */
+	int64_t seen_ns;
 } cache_aligned;
 
 /* Free stacks of the default class, cached by one P. */
 struct stack_cache {
 	struct stack *free;
 	uint32_t n;
+	uint32_t node;		/* of memory: changed while it is empty */
 };
 
 /* Once at boot. */
@@ -71,11 +77,14 @@ void stack_put(struct stack_cache *cache, struct stack *s);
 void stack_put_any(struct stack *s);
 /* Moves all of a cache to the common pool. */
 void stack_drain(struct stack_cache *cache);
+/* The owner of the cache runs on that node now. */
+void stack_move(struct stack_cache *cache, uint32_t node);
 /* The same for all but a few of the hottest. Both: owner of the cache only. */
 void stack_trim(struct stack_cache *cache);
 
-/* How many stacks there are, in use or not. */
+/* How many stacks there are, in use or not; and their address space. */
 uint32_t stack_carved(void);
+uint64_t stack_reserved_bytes(void);
 
 /*
  * Gives memory of free stacks back to the kernel: of at most `max` that were
@@ -109,6 +118,17 @@ static inline size_t
 stack_bytes(const struct stack *s)
 {
 	return (size_t)((const char *)s - s->lo);
+}
+
+/* On that stack: is half as much of it free as a stack has by default? Not if
+ * the program has switched to one of its own. */
+static always_inline bool
+stack_has_room(const struct stack *s)
+{
+	size_t left = (size_t)((char *)__builtin_frame_address(0) - s->lo);
+
+	return left < stack_bytes(s) &&
+	    left > stack_class_bytes(stack_default_class) / 2;
 }
 
 /* False if a canary guard was written to. Cheap for the other kinds. */

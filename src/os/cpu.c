@@ -29,11 +29,17 @@
  * is not there means "no limit": a wrong number of Ps costs speed, a refusal
  * to start costs the program.
  *
- * Called once, at boot, before there is a second thread: hence the static
- * buffers, which are too large for the stack, and no locks.
+ * While the program runs all of it is read again, now and then (cpu_look).
+ * Then what cannot be read changes nothing: a program that has used up its
+ * descriptors or memory, or has changed its root directory, keeps the limit
+ * that was found before.
+ *
+ * One thread at a time, that of weft_run at boot and then one helper: hence
+ * the static buffers, which are too large for the stack, and no locks.
  */
 #include "cpu.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -84,9 +90,18 @@ struct groups {
 
 typedef int quota_fn(struct path *dir);
 
-/* Boot only; see the head of this file. */
+/* One thread at a time; see the head of this file. */
 static char groups_text[GROUPS_BYTES];
 static char mounts_text[MOUNTS_BYTES];
+
+/* What the last search for a quota could read. */
+static struct {
+	bool refused;	/* a file may be there, but there was no memory or
+			 * descriptor to read it */
+	int files;	/* with a quota, or with none as their value */
+} found;
+
+struct cpu_test cpu_test = { .root = "" };
 
 /*
  * Cuts the next field off *sp, which ends at sep or at the end of the text.
@@ -207,6 +222,17 @@ path_up(struct path *p, size_t stop)
 	path_cut(p, len);
 }
 
+/* Reads a file; false if there is nothing to read. */
+static bool
+read_text(const char *path, char *buf, size_t cap)
+{
+	long n = os_read_file(path, buf, cap);
+
+	if (n == -EMFILE || n == -ENFILE || n == -ENOMEM)
+		found.refused = true;
+	return n > 0;
+}
+
 /* Reads the file name below root; false if there is nothing to read. */
 static bool
 read_at(const char *root, const char *name, char *buf, size_t cap)
@@ -215,7 +241,7 @@ read_at(const char *root, const char *name, char *buf, size_t cap)
 
 	path_cut(&p, 0);
 	return path_add(&p, root) && path_add(&p, name) &&
-	       os_read_file(p.s, buf, cap) > 0;
+	       read_text(p.s, buf, cap);
 }
 
 /* Reads the first line of a file in dir, which is as before on return. */
@@ -225,10 +251,12 @@ read_in(struct path *dir, const char *name, char *buf, size_t cap)
 	size_t len = dir->len;
 	bool ok;
 
-	ok = path_add(dir, name) && os_read_file(dir->s, buf, cap) > 0;
+	ok = path_add(dir, name) && read_text(dir->s, buf, cap);
 	path_cut(dir, len);
-	if (ok)
+	if (ok) {
 		cut(&buf, '\n');
+		found.files++;
+	}
 	return ok;
 }
 
@@ -436,12 +464,14 @@ mounts_quota(const char *root, char *text, const struct groups *g)
 	return limit;
 }
 
-/* Boot only: works in the static buffers. */
+/* Works in the static buffers. */
 int
 cpu_quota_at(const char *root)
 {
 	struct groups g;
 
+	found.refused = false;
+	found.files = 0;
 	if (!read_at(root, "/proc/self/cgroup", groups_text,
 		     sizeof(groups_text)) ||
 	    !read_at(root, "/proc/self/mountinfo", mounts_text,
@@ -451,12 +481,12 @@ cpu_quota_at(const char *root)
 	return mounts_quota(root, mounts_text, &g);
 }
 
-/* The mask of this thread, which at boot is the one all others inherit. */
-int
-cpu_count(void)
+/* CPUs in a thread's mask, 0 if the kernel does not say. */
+static int
+mask_count(int tid)
 {
 	unsigned long mask[MASK_BYTES / sizeof(long)];
-	long bytes = os_affinity(mask, sizeof(mask));
+	long bytes = os_affinity(tid, mask, sizeof(mask));
 	unsigned long word;
 	int n = 0;
 	long i;
@@ -465,12 +495,38 @@ cpu_count(void)
 	for (i = 0; i < bytes / (long)sizeof(word); i++)
 		for (word = mask[i]; word != 0; word &= word - 1)
 			n++;
+	return n;
+}
+
+/* The mask of this thread, which at boot is the one all others inherit. */
+int
+cpu_count(void)
+{
+	int n = mask_count(0);
+
 	return n > 0 ? n : 1;
 }
 
-/* Boot only, as cpu_quota_at. */
+/* The two that make the default number of Ps, when last known. */
+static int last_cpus, last_quota;
+
 int
 cpu_default_procs(void)
 {
-	return min_limit(cpu_count(), cpu_quota_at(""));
+	last_cpus = cpu_test.cpus ? cpu_test.cpus : cpu_count();
+	last_quota = cpu_quota_at(cpu_test.root);
+	return min_limit(last_cpus, last_quota);
+}
+
+int
+cpu_look(int tid, bool files)
+{
+	int cpus = cpu_test.cpus ? cpu_test.cpus : mask_count(tid);
+	int quota = files ? cpu_quota_at(cpu_test.root) : last_quota;
+
+	if (cpus > 0)
+		last_cpus = cpus;
+	if (files && found.files > 0 && !found.refused)
+		last_quota = quota;
+	return min_limit(last_cpus, last_quota);
 }

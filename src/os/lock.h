@@ -84,6 +84,31 @@ lock_drop_word(struct lock *l)
 	lock_count(-1u);
 }
 
+/* The process dies on this thread, which takes the lock if it is free, for
+ * good: whatever it holds already. */
+static inline bool
+lock_seize(struct lock *l)
+{
+	lock_count(1);
+	self()->ranks |= 1u << l->rank;		/* for lock_held */
+	/* pairs with lock_drop_word */
+	return a_cas_acq(&l->word, LOCK_FREE, LOCK_HELD);
+}
+
+/* For a thread that must not wait: false if it is held. */
+static inline bool
+lock_try(struct lock *l)
+{
+	lock_count(1);
+	/* pairs with lock_drop_word */
+	if (!a_cas_acq(&l->word, LOCK_FREE, LOCK_HELD)) {
+		lock_count(-1u);
+		return false;
+	}
+	lock_rank_enter(l, false);
+	return true;
+}
+
 static inline void
 lock_take(struct lock *l)
 {

@@ -61,10 +61,18 @@ size_t os_page_bytes(void);
  */
 int os_guard_light(void *p, size_t bytes);
 int os_guard_split(void *p, size_t bytes);
+/* The same, light, for n ranges whose starts are `stride` apart, at most
+ * OS_GUARDS_MAX: how many it has made, which may be none (tried on kernel
+ * 6.18). */
+enum { OS_GUARDS_MAX = 16 };
+uint32_t os_guard_light_many(char *p, size_t stride, size_t bytes,
+    uint32_t n);
 /* True if light guards work: an emulator may accept them without effect. */
 bool os_guard_light_works(void);
 /* How many mappings a process may have. */
 long os_map_limit(void);
+/* Could one read a word there? In doubt, false. */
+bool os_readable(const void *p);
 
 /* ---- clock.c ---- */
 
@@ -110,7 +118,7 @@ bool os_thread_realtime(void);
 /* Its CPU time in all, or -errno. */
 int64_t os_thread_cpu_ns(int tid);
 
-/* ---- thread_blocked.c: for one thread only, the monitor ---- */
+/* ---- thread_blocked.c: but for the last, for the monitor only ---- */
 
 /*
  * What a thread of this process does now: 1 it sleeps in the kernel, 0 it runs
@@ -120,6 +128,8 @@ int64_t os_thread_cpu_ns(int tid);
 int os_thread_blocked(int tid);
 /* Closes those of threads not asked for since it was last called; or all. */
 void os_thread_blocked_close(bool all);
+/* The same question by any thread; its file is opened and closed again. */
+int os_thread_blocked_once(int tid);
 
 /* ---- barrier.c ---- */
 
@@ -171,6 +181,17 @@ uint64_t os_sigbit(int sig);
  * blocked when it is raised the kernel kills the process: no handler runs. */
 uint64_t os_sigfaults(void);
 
+/* ---- cpu_timer.c ---- */
+
+/*
+ * Sends SIGPROF, with that value, each time a thread has used so much CPU time
+ * more: to the thread, or, if tid is 0 and the time that of the process, to
+ * any. The timer's number or -errno. A thread that has ended keeps its timer,
+ * and gets no signal.
+ */
+long os_cpu_timer_start(int tid, int64_t period_ns, uintptr_t value);
+void os_cpu_timer_stop(long id);
+
 /* ---- own_fds.c ---- */
 
 enum { FD_HIGH = 32 };		/* numbers from this on are high */
@@ -181,6 +202,12 @@ enum { FD_HIGH = 32 };		/* numbers from this on are high */
  * already, if no high number is available (a low limit), or if it is -errno.
  */
 long os_fd_move_high(long fd);
+/*
+ * Gives this thread an empty table of descriptors of its own: what it opens
+ * takes no number from the program, and what the program closes is closed.
+ * -errno if the kernel cannot (before Linux 5.9).
+ */
+int os_fds_unshare(void);
 
 /* ---- machine.c ---- */
 
@@ -189,14 +216,20 @@ long os_fd_move_high(long fd);
  * length or -errno. A full buffer is a truncated file.
  */
 long os_read_file(const char *path, char *buf, size_t cap);
-/* Affinity mask of this thread: bytes written or -errno. */
-long os_affinity(unsigned long *mask, size_t bytes);
+/* The program's file, "" if it is not known or does not fit. */
+void os_program_path(char *buf, size_t cap);
+/* A file that has a size: a descriptor for reading it, or -errno. */
+long os_file_open(const char *path, uint64_t *bytes);
+/* True if all of these bytes could be read. */
+bool os_file_read(long fd, void *buf, size_t bytes, uint64_t offset);
+void os_file_close(long fd);
+/* Affinity mask of a thread (0: this one): bytes written or -errno. */
+long os_affinity(int tid, unsigned long *mask, size_t bytes);
 /* 64 random bits. */
 uint64_t os_random_seed(void);
-/*
- * A decimal number from the environment: 1 and *v, 0 if it is not set or
- * empty, -EINVAL if it is no number.
- */
+/* A decimal number: 1 and *v, 0 if the text is empty, -EINVAL: no number. */
+int os_number(const char *s, int64_t *v);
+/* The same of a variable of the environment; 0 also if it is not set. */
 int os_env_number(const char *name, int64_t *v);
 
 #endif

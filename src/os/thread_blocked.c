@@ -117,15 +117,33 @@ keep(struct kept *k, int *fd, int tid)
 }
 
 static int
+open_stat(int tid)
+{
+	char path[PATH_BYTES];
+
+	format(path, sizeof path, "/proc/self/task/%d/stat", tid);
+	return (int)syscall6(SYS_openat, AT_FDCWD, (long)path,
+	    O_RDONLY | O_CLOEXEC, 0, 0, 0);
+}
+
+int
+os_thread_blocked_once(int tid)
+{
+	int fd = open_stat(tid), state;
+
+	if (fd < 0)
+		return fd;
+	state = read_state(fd, tid);
+	fd_close(fd);
+	return state;
+}
+
+static int
 open_and_ask(int tid)
 {
 	struct kept *k = find(0);
-	char path[PATH_BYTES];
-	int fd, state;
+	int fd = open_stat(tid), state;
 
-	format(path, sizeof path, "/proc/self/task/%d/stat", tid);
-	fd = (int)syscall6(SYS_openat, AT_FDCWD, (long)path,
-	    O_RDONLY | O_CLOEXEC, 0, 0, 0);
 	if (fd < 0)
 		return fd;
 	state = read_state(fd, tid);

@@ -9,8 +9,10 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 
 #include "rawcall.h"
+#include "sanitize.h"
 #include "valgrind.h"
 
 /* Valgrind has room for 30000 mappings, and dies if there are more. */
@@ -19,6 +21,11 @@ enum { VALGRIND_MAPS = 16384 };
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
 #endif
+#ifndef SYS_process_madvise
+#define SYS_process_madvise 440
+#endif
+
+enum { PIDFD_SELF = -10001 };	/* this process, without a descriptor */
 
 /*
  * Fail the n-th mapping and all that follow, so that a debug build can test
@@ -72,11 +79,26 @@ os_map_stacks(size_t bytes)
 	return p;
 }
 
+/*
+ * ThreadSanitizer has to forget who used this memory, before another part of
+ * the library gets it: it sees libc's call.
+ */
+#ifdef SAN_THREAD
+void
+os_unmap(void *p, size_t bytes)
+{
+	int was = errno;
+
+	munmap(p, bytes);
+	errno = was;
+}
+#else
 void
 os_unmap(void *p, size_t bytes)
 {
 	syscall6(SYS_munmap, (long)p, (long)bytes, 0, 0, 0, 0);
 }
+#endif
 
 void
 os_release(void *p, size_t bytes)
@@ -95,6 +117,19 @@ os_guard_light(void *p, size_t bytes)
 {
 	return (int)syscall6(SYS_madvise, (long)p, (long)bytes,
 	    MADV_GUARD_INSTALL, 0, 0, 0);
+}
+
+uint32_t
+os_guard_light_many(char *p, size_t stride, size_t bytes, uint32_t n)
+{
+	struct iovec v[OS_GUARDS_MAX];
+	long r;
+
+	for (uint32_t i = 0; i < n; i++)
+		v[i] = (struct iovec){ p + i * stride, bytes };
+	r = syscall6(SYS_process_madvise, PIDFD_SELF, (long)v, n,
+	    MADV_GUARD_INSTALL, 0, 0);
+	return r > 0 ? (uint32_t)((size_t)r / bytes) : 0;
 }
 
 int
@@ -137,4 +172,17 @@ os_map_limit(void)
 	for (const char *s = buf; *s >= '0' && *s <= '9' && n < 1 << 30; s++)
 		n = n * 10 + (*s - '0');
 	return n;
+}
+
+/*
+ * The kernel reads a signal set before it finds that it does not know what to
+ * do with it. Valgrind reads it itself, and would crash.
+ */
+bool
+os_readable(const void *p)
+{
+	enum { NO_SUCH = 1 << 20, MASK_BYTES = 8 };
+
+	return !vg_running() && syscall6(SYS_rt_sigprocmask, NO_SUCH, (long)p,
+	    0, MASK_BYTES, 0, 0) == -EINVAL;
 }

@@ -4,64 +4,19 @@
  * systems it has to start on: v1, v2, hybrid, containers, and nonsense.
  */
 #define _GNU_SOURCE 1
-#include <ftw.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cpu.h"
+#include "fixture_tree.h"
 #include "t.h"
 
 #define CG "/sys/fs/cgroup"
-
-static char root[64];
-
-static int
-drop(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-	(void)st, (void)flag, (void)ftw;
-	return remove(path);
-}
-
-static void
-fixture_end(void)
-{
-	nftw(root, drop, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-static void
-fixture(void)
-{
-	snprintf(root, sizeof(root), "/tmp/weft-cpu-XXXXXX");
-	if (mkdtemp(root) == NULL)
-		abort();
-}
-
-/* Writes a file below the fixture's root, with the folders it needs. */
-static void
-put(const char *name, const char *text)
-{
-	char path[2 * PATH_MAX];
-	char *slash;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s%s", root, name);
-	for (slash = path + strlen(root); slash != NULL;
-	     slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		mkdir(path, 0700);
-		*slash = '/';
-	}
-	f = fopen(path, "w");
-	if (f == NULL)
-		abort();
-	fputs(text, f);
-	fclose(f);
-}
 
 static void
 put_v1(const char *dir, const char *quota, const char *period)
@@ -488,4 +443,65 @@ TEST(default_is_the_smaller)
 	OK(n >= 1);
 	OK(n <= cpu_count());
 	OK(quota == 0 || n <= quota);
+}
+
+/* ---- while the program runs ---- */
+
+static void
+running_on_8(void)
+{
+	v2("/a");
+	put(CG "/a/cpu.max", "300000 100000\n");
+	cpu_test.root = root;
+	cpu_test.cpus = 8;
+	EQ(cpu_default_procs(), 3);
+}
+
+TEST(look_sees_changes)
+{
+	running_on_8();
+	EQ(cpu_look(0, true), 3);
+	put(CG "/a/cpu.max", "450000 100000\n");
+	EQ(cpu_look(0, false), 3);
+	EQ(cpu_look(0, true), 5);
+	cpu_test.cpus = 2;
+	EQ(cpu_look(0, true), 2);
+	cpu_test.cpus = 8;
+	put(CG "/a/cpu.max", "max 100000\n");
+	EQ(cpu_look(0, true), 8);
+	/* Moved to another cgroup. */
+	put(CG "/b/cpu.max", "150000 100000\n");
+	cgroup("0::/b\n");
+	EQ(cpu_look(0, true), 2);
+	fixture_end();
+}
+
+static void
+lose(const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof path, "%s%s", root, name);
+	EQ(unlink(path), 0);
+	EQ(cpu_look(0, true), 3);
+}
+
+TEST(look_keeps_what_it_cannot_read)
+{
+	struct rlimit old, none;
+
+	running_on_8();
+	EQ(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = old;
+	none.rlim_cur = 0;
+	EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+	EQ(cpu_look(0, true), 3);
+	EQ(setrlimit(RLIMIT_NOFILE, &old), 0);
+	lose(CG "/a/cpu.max");
+	lose("/proc/self/mountinfo");
+	lose("/proc/self/cgroup");
+	/* No thread has this id. */
+	cpu_test.cpus = 0;
+	EQ(cpu_look(INT_MAX, true), 3);
+	fixture_end();
 }

@@ -54,4 +54,16 @@ frame_jump(struct frame *from, struct frame *to)
 		  "v26", "v27", "v28", "v29", "v30", "v31", "memory", "cc");
 }
 
+static always_inline void
+frame_here(struct frame *f)
+{
+	__asm__ volatile(
+		"adr	x2, 1f\n\t"
+		"mov	x3, sp\n\t"
+		"stp	x3, x29, [%0]\n\t"
+		"str	x2, [%0, #16]\n"
+		"1:"
+		: : "r"(f) : "x2", "x3", "memory");
+}
+
 #endif

@@ -66,4 +66,16 @@ frame_jump(struct frame *from, struct frame *to)
 		  "xmm14", "xmm15", "memory", "cc" FRAME_CLOBBERS_WIDE);
 }
 
+static always_inline void
+frame_here(struct frame *f)
+{
+	__asm__ volatile(
+		"leaq	1f(%%rip), %%rax\n\t"
+		"movq	%%rsp, 0(%0)\n\t"
+		"movq	%%rbp, 8(%0)\n\t"
+		"movq	%%rax, 16(%0)\n"
+		"1:"
+		: : "r"(f) : "rax", "memory");
+}
+
 #endif

@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: MIT */
+#include "observed.h"
+
+struct observed observed_;
