@@ -69,7 +69,10 @@ endif
 
 # What the library refers to weakly (see thread_state.c, libc_text.c).
 WEAK	= $(addprefix -Wl$(COMMA)-u$(COMMA),__errno_location strerror strsignal)
-LINK	= $(if $(STATIC),-static $(WEAK))
+# gcc leaves the index of frame tables out of static programs, and without it
+# stacks cannot be walked.
+EH_HDR	= -Wl,--eh-frame-hdr
+LINK	= $(if $(STATIC),-static $(EH_HDR) $(WEAK))
 
 # -iquote and not -I: sched.h and friends must not hide the system's.
 ROOMS	= base os arch arch/$(ARCH) elf mem trace work sched preempt poll sync time io net \
@@ -272,7 +275,7 @@ $(B)/weft.pc: Makefile FORCE
 	    'Description: goroutines for C' 'Version: $(VERSION)' \
 	    'Cflags: -I$${prefix}/include -pthread $(CLASH)' \
 	    'Libs: -L$${prefix}/lib -lweft -pthread' \
-	    'Libs.private: $(WEAK)' > $@
+	    'Libs.private: $(EH_HDR) $(WEAK)' > $@
 	@printf '%s\n' 'prefix=$(PREFIX)' 'clang=$(CHECKS_CLANG)' \
 	    'Name: weft-checks' \
 	    'Description: places to let other goroutines run, by the compiler' \
@@ -500,6 +503,9 @@ $(B)/bench/weft-loops: $(filter-out %/mix.c,$(wildcard bench/foreign/*.c)) \
 
 demo: $(B)/examples/demo
 	$(RUN) $(B)/examples/demo
+
+# One more at a time than there are CPUs: many wait for most of their time.
+PROVEFLAGS ?= -j$(shell expr 1 + `nproc 2> /dev/null || echo 1`)
 
 test: all $(TESTS)
 	@rm -f $(B)/failures

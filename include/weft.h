@@ -90,7 +90,8 @@ const char *weft_version(void);
  */
 typedef struct weft_config {
 	/* how many goroutines run at the same time, 1..1024; default: the CPUs
-	 * of the affinity mask, or fewer if a cgroup quota says so */
+	 * of the affinity mask, or fewer if a cgroup quota says so; the default
+	 * follows changes of both, see weft_set_procs */
 	int procs WEFT_ZERO_;
 	/* threads that weft may create; default 10000 */
 	int max_threads WEFT_ZERO_;
@@ -161,6 +162,7 @@ typedef struct weft_opt {
 	/* keep its floating-point control bits (fesetround) to itself */
 	bool fenv WEFT_ZERO_;
 	int readable_ WEFT_ZERO_;
+	int64_t at_ WEFT_ZERO_;
 } weft_opt;
 
 /* In a macro's argument: WEFT_OPT(.name = "conn", .stack = 16384) */
@@ -251,6 +253,12 @@ int weft_procs(void);
  * (weft_yield, weft_go, a wait), and waits for that. Returns the old number,
  * -EINVAL unless 1 <= n <= 1024, -ENOMEM (then nothing has changed), -EPERM if
  * no runtime is running.
+ *
+ * A number that the program has not set (here, by weft_config.procs or
+ * WEFT_PROCS) follows the affinity mask of the thread in weft_run and the
+ * cgroup quota, which are read about once a second while goroutines run.
+ * weft_set_procs(weft_procs()) ends that: for a program that forbids itself
+ * system calls which open files.
  */
 int weft_set_procs(int n);
 
@@ -532,10 +540,16 @@ bool weft_context_func_stop(weft_context_func *f);
 #endif
 
 #include "weft/group.h"
+#include "weft/future.h"
 #include "weft/go.h"
 #include "weft/channel.h"
+#include "weft/begin.h"
 #include "weft/threads.h"
 #include "weft/stats.h"
+#include "weft/dump.h"
+#include "weft/trace.h"
+#include "weft/metrics.h"
+#include "weft/profile.h"
 #include "weft/io.h"
 #include "weft/net.h"
 #include "weft/process.h"

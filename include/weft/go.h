@@ -35,6 +35,9 @@ bool weft_group_try_go_begin_(weft_group *g, const weft_site *site,
     void (*fn)(void), int kind);
 void weft_waitgroup_go_begin_(weft_waitgroup *wg, const weft_site *site,
     void (*fn)(void), int kind);
+void weft_future_go_begin_(weft_future_base *f, weft_context *ctx,
+    const weft_site *site, void (*fn)(void), int kind);
+void weft_future_go_end_(void);
 int64_t weft_go_end_(void);
 
 /* Kind 1: at most 2 arguments, integers or pointers. Kind 2: anything. */
@@ -65,6 +68,8 @@ void weft_go_capture_(void);
 #define WEFT_NAME_weft_group_ "weft_group_go"
 #define WEFT_NAME_weft_group_try_ "weft_group_try_go"
 #define WEFT_NAME_weft_waitgroup_ "weft_waitgroup_go"
+#define WEFT_NAME_weft_future_ "weft_future_go"
+#define WEFT_NAME_weft_future_ctx_ "weft_future_go_context"
 
 #ifdef __cplusplus
 } /* extern "C" */
@@ -177,6 +182,43 @@ struct verb_waitgroup {
 	}
 };
 
+/* Which register has a result: see WEFT_FUTURE_KIND_. */
+template<class R> struct is_float {
+	static const bool value = __builtin_classify_type(R()) == 8;
+};
+template<> struct is_float<void> { static const bool value = false; };
+template<class R, class T> struct is_same { static const bool value = false; };
+template<class R> struct is_same<R, R> { static const bool value = true; };
+
+template<class T> struct verb_future {
+	static const bool wants_int = false;
+	future<T> *f;
+	weft_context *ctx;
+
+	template<class C> void
+	go(const weft_site *site, any_fn fn, C capture) const
+	{
+		weft_future_go_begin_(&f->base_, ctx, site, fn,
+		    2 | (is_float<T>::value ? 4 : 0));
+		capture();
+		weft_future_go_end_();
+	}
+};
+
+template<class T> verb_future<T>
+make_verb_future(future<T> *f, weft_context *ctx)
+{
+	return verb_future<T>{ f, ctx };
+}
+
+/* A future's type is its function's; other verbs take any. */
+template<class V, class R> struct result_is {
+	static const bool value = true;
+};
+template<class T, class R> struct result_is<verb_future<T>, R> {
+	static const bool value = is_same<T, R>::value;
+};
+
 /*
  * Called with the arguments, which are converted on the way in, before
  * anything is begun.
@@ -196,6 +238,8 @@ template<class V, class R, class... P> struct starter {
 		    "weft_go: the function's result has more than 8 bytes");
 		static_assert(!V::wants_int || result<R>::is_int,
 		    "weft_group_go: the function must return int");
+		static_assert(result_is<V, R>::value, "weft_future_go: the "
+		    "function's result is not of the future's type");
 		return verb.go(site, reinterpret_cast<any_fn>(fn), [&] {
 			reinterpret_cast<R (*)(P...)>(weft_go_capture_)(
 			    static_cast<P &&>(p)...);
@@ -219,6 +263,10 @@ start(V verb, const weft_site *site, R (*fn)(P...))
 #define WEFT_VERB_weft_group_(o) weft_detail::verb_group{ o }
 #define WEFT_VERB_weft_group_try_(o) weft_detail::verb_group_try{ o }
 #define WEFT_VERB_weft_waitgroup_(o) weft_detail::verb_waitgroup{ o }
+#define WEFT_VERB_weft_future_(o) weft_detail::make_verb_future(o, NULL)
+#define WEFT_VERB_weft_future_ctx_(o) weft_detail::make_verb_future o
+#define WEFT_KEEP_weft_future_(o)
+#define WEFT_KEEP_weft_future_ctx_(o)
 #define WEFT_KEEP_weft_go_(o)
 #define WEFT_KEEP_weft_go_opt_(o) const weft_opt weft_o_ = (o);
 #define WEFT_KEEP_weft_try_(o)
@@ -252,7 +300,9 @@ start(V verb, const weft_site *site, R (*fn)(P...))
 	_Static_assert(sizeof(v) <= 8,					\
 	    "weft_go: an argument has more than 8 bytes: pass a pointer");
 
-#define WEFT_INT_(v) (__builtin_classify_type(v) <= 5)
+/* A vector has no class, or one above all of these: -1 in older compilers. */
+#define WEFT_INT_(v)							\
+	(__builtin_classify_type(v) > 0 && __builtin_classify_type(v) <= 5)
 #define WEFT_REC_(v) (__builtin_classify_type(v) >= 12)
 /* False; does not compile (array of size -1) with more than 4 structs. */
 #define WEFT_FEW_(n) (sizeof(char[(n) <= 4 ? 1 : -1]) == 0)
@@ -265,6 +315,11 @@ start(V verb, const weft_site *site, R (*fn)(P...))
 #define WEFT_KEEP_weft_group_(o) weft_group *weft_o_ = (o);
 #define WEFT_KEEP_weft_group_try_(o) weft_group *weft_o_ = (o);
 #define WEFT_KEEP_weft_waitgroup_(o) weft_waitgroup *weft_o_ = (o);
+#define WEFT_KEEP_weft_future_(o) __auto_type weft_o_ = (o);
+#define WEFT_KEEP_weft_future_ctx_(o) WEFT_KEEP_FUTURE_ o
+#define WEFT_KEEP_FUTURE_(f, ctx)					\
+	__auto_type weft_o_ = (f);					\
+	weft_context *weft_ctx_ = (ctx);
 
 #define WEFT_RESULT_weft_go_(f)
 #define WEFT_RESULT_weft_go_opt_(f)
@@ -275,6 +330,20 @@ start(V verb, const weft_site *site, R (*fn)(P...))
 	    "weft_group_go(" f "): the function must return int");
 #define WEFT_RESULT_weft_group_try_ WEFT_RESULT_weft_group_
 #define WEFT_RESULT_weft_waitgroup_(f)
+/* 8: a real number; above that complex ones, structs and others. */
+#define WEFT_CLASS_(T) __builtin_classify_type(*WEFT_NO_VOID_(T))
+#define WEFT_RESULT_weft_future_(f)					\
+	_Static_assert(__builtin_types_compatible_p(weft_ret_,		\
+	    __typeof__(*weft_o_->type_[0])), "weft_future_go(" f	\
+	    "): its result is not of the future's type");		\
+	_Static_assert(WEFT_CLASS_(weft_ret_) > 0 &&			\
+	    WEFT_CLASS_(weft_ret_) <= 8,				\
+	    "weft_future_go(" f "): a result is a number or a pointer");
+#define WEFT_RESULT_weft_future_ctx_ WEFT_RESULT_weft_future_
+/* Bit 2: the result is in the first floating-point register. */
+#define WEFT_FUTURE_KIND_						\
+	&weft_site_, (void (*)(void))weft_f_, weft_kind_ |		\
+	(WEFT_CLASS_(weft_ret_) == 8 ? 4 : 0)
 
 #define WEFT_POP_ _Pragma("GCC diagnostic pop")
 #define WEFT_WHAT_ &weft_site_, (void (*)(void))weft_f_, weft_kind_
@@ -311,6 +380,14 @@ start(V verb, const weft_site *site, R (*fn)(P...))
 	weft_r_;
 #define WEFT_DO_weft_waitgroup_(capture) \
 	WEFT_DO_VOID_(weft_waitgroup_go_begin_(weft_o_, WEFT_WHAT_), capture)
+
+#define WEFT_DO_FUTURE_(ctx, capture)					\
+	weft_future_go_begin_(&weft_o_->base_, ctx, WEFT_FUTURE_KIND_);	\
+	capture								\
+	WEFT_POP_							\
+	weft_future_go_end_();
+#define WEFT_DO_weft_future_(capture) WEFT_DO_FUTURE_(NULL, capture)
+#define WEFT_DO_weft_future_ctx_(capture) WEFT_DO_FUTURE_(weft_ctx_, capture)
 
 /*
  * The call in weft_f_ had these warnings; once is enough. If it was an error

@@ -8,7 +8,8 @@
  * eventfd, timerfd, signalfd, inotify, pidfd. O_NONBLOCK is left as it is,
  * except on a socket on which connections are accepted or made, where it is
  * set. Calls on what the kernel cannot wait for (regular files, directories,
- * some devices) go through weft_blocking.
+ * some devices) go through weft_blocking; but weft_pread takes what is in
+ * memory at once.
  *
  * The result is that of the system's call, or -errno; errno is not used. A
  * write to a pipe or socket that has no reader gives -EPIPE, for a socket

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the scheduler counted, and the list of goroutines; part of weft.h.
+ * What the scheduler counted; part of weft.h.
  * Preemption and descriptors have counters of their own: weft_preempt_stats
  * and weft_io_stats.
  */
@@ -40,9 +40,6 @@ typedef struct weft_stats {
  */
 void weft_stats_read(weft_stats *out, size_t bytes);
 int weft_stats_read_proc(int proc, weft_stats *out, size_t bytes);
-
-/* Prints every goroutine's id, name, state and origin to standard error. */
-void weft_dump_goroutines(void);
 
 #ifdef __cplusplus
 } /* extern "C" */

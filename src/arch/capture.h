@@ -31,8 +31,13 @@ enum capture {
 	CAPTURE_COPY		/* args is what fn's argument points to */
 };
 
-/* Calls fn with all of args; what it returned, if that is an int. */
-int args_call(void (*fn)(void), const uint64_t args[ARG_WORDS]);
+/*
+ * Calls fn with all of args; what it returned, if that is an integer or a
+ * pointer (of less than 8 bytes the rest is undefined). Or, the same code by
+ * another name, if it is a float or a double.
+ */
+uint64_t args_call(void (*fn)(void), const uint64_t args[ARG_WORDS]);
+double args_call_real(void (*fn)(void), const uint64_t args[ARG_WORDS]);
 
 /*
  * Calls fn with what was captured. Two integers or pointers are passed in the
@@ -69,7 +74,8 @@ args_call_int(enum capture kind, void (*fn)(void), const uint64_t *a)
 {
 	typedef int two(uint64_t, uint64_t);
 
-	return kind == CAPTURE_TWO ? ((two *)fn)(a[0], a[1]) : args_call(fn, a);
+	return kind == CAPTURE_TWO ? ((two *)fn)(a[0], a[1]) :
+	    (int)args_call(fn, a);
 }
 
 #endif

@@ -28,8 +28,6 @@
  * once.c: the goroutine's exit hook, or the unwinder. The record must outlive
  * the leader's frame for that, and is allocated in any case for the waiters.
  */
-#include <stdlib.h>
-
 #include "exit_hook.h"
 #include "fatal.h"
 #include "hard.h"
@@ -37,6 +35,7 @@
 #include "preempt.h"
 #include "sched.h"
 #include "unwinder.h"
+#include "user_block.h"
 
 enum { CHAINS = 256 };
 
@@ -135,7 +134,7 @@ call_make(weft_flight *f, weft_key key, uint64_t hash)
 	struct call *c = NULL;
 
 	if (room <= SIZE_MAX / 2)
-		c = calloc(1, sizeof *c + room);
+		c = user_block_zalloc(sizeof *c + room);
 	if (!c)
 		return NULL;
 	c->f = f;
@@ -152,7 +151,7 @@ call_release(struct call *c)
 {
 	/* pairs with itself: the last user frees it, after all others */
 	if (a_add_acqrel(&c->refs, -1u) == 1)
-		free(c);
+		user_block_free(c);
 }
 
 /* ---- leading ---- */

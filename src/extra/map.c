@@ -36,6 +36,7 @@
 #include "hard.h"
 #include "key.h"
 #include "preempt.h"
+#include "user_block.h"
 
 enum { PARTS = 64, PART_SHIFT = 58, CHAINS_MIN = 8 };
 
@@ -108,7 +109,7 @@ entry_make(weft_key key, uint64_t hash, void *value)
 
 	if (room > SIZE_MAX / 2)
 		return NULL;
-	e = malloc(sizeof *e + room);
+	e = user_block_alloc(sizeof *e + room);
 	if (!e)
 		return NULL;
 	e->key = key_copy(key, e->bytes);
@@ -124,7 +125,7 @@ entry_release(struct entry *e)
 {
 	/* pairs with itself: the last user frees it, after all others */
 	if (a_add_acqrel(&e->refs, -1u) == 1)
-		free(e);
+		user_block_free(e);
 }
 
 /* ---- a part: its lock held ---- */

@@ -55,6 +55,7 @@
 #include "os.h"
 #include "preempt.h"
 #include "sched.h"
+#include "user_block.h"
 #include "weft/extra.h"
 
 enum {
@@ -219,7 +220,7 @@ own_index(struct m *mp)
 static cold bool
 shard_make(struct pool_core *c, uint32_t i)
 {
-	struct shard *s = aligned_alloc(CACHE_LINE, sizeof *s);
+	struct shard *s = user_block_aligned(sizeof *s);
 	uint32_t end;
 
 	if (!s)
@@ -228,7 +229,7 @@ shard_make(struct pool_core *c, uint32_t i)
 	s->lock = (struct lock)LOCK_INIT(RANK_POOL);
 	/* pairs with shard_at */
 	if (!a_cas_rel(&c->shards[i], NULL, s))
-		free(s);
+		user_block_free(s);
 	do
 		end = a_load_relaxed(&c->end);
 	while (end <= i && !a_cas_relaxed(&c->end, end, i + 1));
@@ -316,7 +317,7 @@ take_batch(struct pool_core *c, struct shard *s)
 	if (b->n > 0)
 		depot_put(c, b);
 	else
-		free(b);
+		user_block_free(b);
 	return x;
 }
 
@@ -324,7 +325,7 @@ take_batch(struct pool_core *c, struct shard *s)
 static cold bool
 put_full(struct pool_core *c, struct shard *s, void *x)
 {
-	struct batch *b = malloc(sizeof *b);
+	struct batch *b = user_block_alloc(sizeof *b);
 	bool full;
 
 	if (!b)
@@ -340,7 +341,7 @@ put_full(struct pool_core *c, struct shard *s, void *x)
 	if (full)
 		depot_put(c, b);
 	else
-		free(b);
+		user_block_free(b);
 	return true;
 }
 
@@ -408,7 +409,7 @@ trim_depot(struct pool_core *c, bool all)
 	for (; b; b = next) {
 		next = b->next;
 		destroy_all(c, b->objects, b->n);
-		free(b);
+		user_block_free(b);
 	}
 }
 
@@ -646,6 +647,6 @@ weft_pool_free(weft_pool *p)
 	weft_timer_free(c->timer);
 	trim(c, true);
 	for (uint32_t i = 0; i < a_load_relaxed(&c->end); i++)
-		free(shard_at(c, i));
+		user_block_free(shard_at(c, i));
 	core_release(c);
 }

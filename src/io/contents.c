@@ -15,7 +15,7 @@
 
 #include "weft.h"
 
-enum { FIRST_BYTES = 4096 };
+enum { FIRST_BYTES = 4096, OFFSET_BYTES = 256 * 1024 };
 
 bool
 contents_grow(struct contents *c, size_t want, size_t max)
@@ -35,6 +35,16 @@ contents_grow(struct contents *c, size_t want, size_t max)
 	return true;
 }
 
+/* By offset a read need not take a thread (file_at.c), if it is not large. */
+static ssize_t
+read_more(const struct contents *c, int fd, void *buf, size_t n)
+{
+	ssize_t got = c->by_offset ? weft_pread(fd, buf,
+	    n < OFFSET_BYTES ? n : OFFSET_BYTES, (off_t)c->len) : -ESPIPE;
+
+	return got == -ESPIPE ? weft_read(fd, buf, n) : got;
+}
+
 /* A full buffer is the end only if there is not one byte more. */
 int
 contents_read(struct contents *c, int fd, size_t max)
@@ -47,8 +57,8 @@ contents_read(struct contents *c, int fd, size_t max)
 		    !contents_grow(c, 0, max))
 			return -ENOMEM;
 		n = c->len < c->cap ?
-		    weft_read(fd, c->buf + c->len, c->cap - c->len) :
-		    weft_read(fd, &more, 1);
+		    read_more(c, fd, c->buf + c->len, c->cap - c->len) :
+		    read_more(c, fd, &more, 1);
 		if (n > 0 && c->len == c->cap)
 			return -EMSGSIZE;
 		if (n > 0)
@@ -59,7 +69,10 @@ contents_read(struct contents *c, int fd, size_t max)
 	return (int)n;
 }
 
-/* One byte more than there are: the read that finds the end needs room. */
+/*
+ * One byte more than there are: the read that finds the end needs room. 0: it
+ * is not known, or what is no plain file.
+ */
 static size_t
 expected(int fd)
 {
@@ -76,10 +89,12 @@ weft_read_file(const char *path, size_t max, char **out, size_t *len)
 {
 	struct contents c = {0};
 	int fd = weft_open(path, O_RDONLY, 0), err = fd < 0 ? fd : 0;
+	size_t bytes = err ? 0 : expected(fd);
 
 	if (max > SIZE_MAX / 2)
 		max = SIZE_MAX / 2;
-	if (!err && !contents_grow(&c, expected(fd), max))
+	c.by_offset = bytes > 1;	/* not in /proc */
+	if (!err && !contents_grow(&c, bytes, max))
 		err = -ENOMEM;
 	if (!err)
 		err = contents_read(&c, fd, max);

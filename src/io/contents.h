@@ -9,6 +9,7 @@
 struct contents {
 	char *buf;		/* of cap bytes, and one for a NUL */
 	size_t len, cap;
+	bool by_offset;		/* of a file, of which it is all */
 };
 
 /*

@@ -15,12 +15,6 @@
 
 /* ---- by descriptor ---- */
 
-struct part {
-	void *p;
-	size_t n;
-	off_t at;
-};
-
 long
 file_call(int fd, fdio_try *fn, void *arg)
 {
@@ -28,7 +22,7 @@ file_call(int fd, fdio_try *fn, void *arg)
 	long n;
 
 	checkpoint();
-	n = desc_enter(fd, &d);
+	n = desc_enter_file(fd, &d);
 	if (n)
 		return n;
 	do
@@ -36,41 +30,6 @@ file_call(int fd, fdio_try *fn, void *arg)
 	while (n == -EINTR);
 	desc_leave(d);
 	return n;
-}
-
-static long
-pread_now(struct desc *d, void *arg)
-{
-	const struct part *p = arg;
-
-	return syscall6(SYS_pread64, d->fd, (long)p->p, (long)p->n,
-	    (long)p->at, 0, 0);
-}
-
-public ssize_t
-weft_pread(int fd, void *buf, size_t len, off_t at)
-{
-	struct part p = { buf, len, at };
-
-	return tsan_io_acquire(file_call(fd, pread_now, &p));
-}
-
-static long
-pwrite_now(struct desc *d, void *arg)
-{
-	const struct part *p = arg;
-
-	return syscall6(SYS_pwrite64, d->fd, (long)p->p, (long)p->n,
-	    (long)p->at, 0, 0);
-}
-
-public ssize_t
-weft_pwrite(int fd, const void *buf, size_t len, off_t at)
-{
-	struct part p = { (void *)(uintptr_t)buf, len, at };
-
-	tsan_io_release();
-	return file_call(fd, pwrite_now, &p);
 }
 
 static long

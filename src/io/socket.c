@@ -28,11 +28,31 @@ struct message {
 	socklen_t to_len;	/* to send */
 };
 
+/*
+ * One try, which the kernel is asked for even if DRAINED is on: the event may
+ * not have been fetched. What it finds is noted, so that a wait which follows
+ * needs no second try. Not for other queues.
+ */
+static always_inline long
+try_now(struct desc *d, enum dir dir, fdio_try *fn, struct message *m,
+    size_t want)
+{
+	uint32_t seen;
+	long n;
+
+	desc_try(d, dir, &seen);
+	n = fn(d, m);
+	if (n == -EAGAIN || (dir == DIR_IN && n > 0 &&
+	    fdio_is_all(d, (size_t)n, want)))
+		desc_drained(d, dir, seen);
+	return n;
+}
+
 /* The whole call; waits if it has to and may. `want` as in fdio_loop. */
 static always_inline ssize_t
 call(int fd, enum dir dir, fdio_try *fn, struct message *m, size_t want)
 {
-	bool now = m->flags & (MSG_DONTWAIT | OTHER_QUEUES);
+	bool now = m->flags & MSG_DONTWAIT, other = m->flags & OTHER_QUEUES;
 	struct desc *d;
 	long n;
 
@@ -43,10 +63,10 @@ call(int fd, enum dir dir, fdio_try *fn, struct message *m, size_t want)
 	n = desc_enter(fd, &d);
 	if (unlikely(n))
 		return n;
-	if (!now)
+	if (!now && !other)
 		n = fdio_loop(d, dir, fn, m, want);
 	else if (!(n = desc_limit_error(d, dir)))
-		n = fn(d, m);
+		n = other ? fn(d, m) : try_now(d, dir, fn, m, want);
 	desc_leave(d);
 	return n;
 }
@@ -381,6 +401,7 @@ weft_accept(int fd, struct sockaddr *from, socklen_t *from_len)
 {
 	struct message m = { .addr = from, .len = from_len };
 	struct desc *d;
+	bool tcp;
 	long n;
 
 	checkpoint();
@@ -388,8 +409,11 @@ weft_accept(int fd, struct sockaddr *from, socklen_t *from_len)
 	if (n)
 		return (int)n;
 	n = accept_one(d, &m);
+	tcp = a_load_relaxed(&d->kind) == KIND_TCP;
 	desc_leave(d);
-	if (n >= 0)
+	if (n >= 0 && tcp)
+		desc_new_tcp((int)n);
+	else if (n >= 0)
 		desc_new_fd((int)n);
 	return (int)tsan_io_acquire(n);
 }

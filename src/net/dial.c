@@ -119,7 +119,10 @@ make_socket(struct dial *d, const weft_address *to)
 		fd_close(fd);
 		return err;
 	}
-	desc_new_fd(fd);
+	if (to->type == SOCK_STREAM && to->protocol == IPPROTO_TCP)
+		desc_new_tcp(fd);
+	else
+		desc_new_fd(fd);
 	return fd;
 }
 

@@ -155,7 +155,10 @@ listen_at(const weft_address *a, bool v6_only, const weft_listen_options *opt)
 		fd_close(fd);
 		return err;
 	}
-	desc_new_fd(fd);
+	if (a->type == SOCK_STREAM && a->protocol == IPPROTO_TCP)
+		desc_new_tcp(fd);
+	else
+		desc_new_fd(fd);
 	return fd;
 }
 

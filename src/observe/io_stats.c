@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is counted about descriptors. */
+#include "io_stats.h"
+
 #include "desc.h"
 #include "netpoll.h"
 #include "sized.h"
@@ -27,13 +29,14 @@ count_waiting(struct desc *d, void *sum)
 	lock_drop(&d->lock);
 }
 
-public void
-weft_io_stats_read(weft_io_stats *out, size_t bytes)
+void
+io_stats_count(weft_io_stats *out)
 {
 	/* The smaller one first: an open one is never missed. pairs with
 	 * desc_clear */
 	uint64_t closed = a_load_acq(&desc_counts.closed);
-	weft_io_stats s = {
+
+	*out = (weft_io_stats){
 		.registered = a_load_relaxed(&desc_counts.registered),
 		.polls = a_load_relaxed(&netpoll.polls),
 		.events = a_load_relaxed(&netpoll.events),
@@ -41,8 +44,15 @@ weft_io_stats_read(weft_io_stats *out, size_t bytes)
 		.timeouts = a_load_relaxed(&desc_counts.timeouts),
 		.repaired = a_load_relaxed(&desc_counts.repaired)
 	};
+	out->open = (int64_t)(out->registered - closed);
+}
 
-	s.open = (int64_t)(s.registered - closed);
+public void
+weft_io_stats_read(weft_io_stats *out, size_t bytes)
+{
+	weft_io_stats s;
+
+	io_stats_count(&s);
 	desc_each(count_waiting, &s.waiting);
 	sized_out(out, bytes, &s, sizeof s);
 }

@@ -154,11 +154,24 @@ bool os_sigstack_has(const struct os_sigstack *s, const void *p);
 void os_sigstack_get(const struct os_sigstack *s, stack_t *out);
 
 /*
- * Calls fn on SIGSEGV and SIGBUS, on the signal stack. If fn returns, the fault
- * was none of ours and goes to the handler that was there before; last: there
- * is none, and the process dies of it.
+ * Calls fn when an access to memory raises SIGSEGV or SIGBUS, on the signal
+ * stack. If fn returns, the fault was none of ours and goes to the handler that
+ * was there before. While fn runs, self()->fault_context is what was
+ * interrupted.
  */
-void os_on_fault(void (*fn)(int sig, void *addr, bool last));
+void os_on_fault(void (*fn)(void *addr));
+/*
+ * Calls fn on SIGSEGV, SIGBUS, and, from os_on_crash on, SIGFPE, SIGILL and
+ * SIGABRT, if there is no other handler and the process dies of it when fn
+ * returns. A signal that is ignored, or has a handler when this is called, is
+ * left alone. `also`: the last three as well.
+ */
+void os_on_crash(void (*fn)(int sig, const siginfo_t *si, const void *uc),
+    bool also);
+/* A signal with a code of 0 or less was sent: si_addr is not valid. */
+bool os_signal_was_sent(const siginfo_t *si);
+/* Its default action, from a handler of it, when that returns. */
+void os_signal_default(int sig, const siginfo_t *si);
 
 /*
  * Calls fn(uc) when `sig` interrupts a thread, on the signal stack, with all
@@ -169,6 +182,14 @@ void os_on_fault(void (*fn)(int sig, void *addr, bool last));
 int os_on_signal(int sig, bool (*fn)(void *uc));
 /* 0, or -errno if that thread has ended. */
 int os_signal_thread(int tid, int sig);
+
+/*
+ * Calls fn when SIGPROF interrupts a thread, on its signal stack if it has one,
+ * with the same signals blocked; system calls are restarted. 0, or -EBUSY if
+ * the program has a handler of its own. The handler is never removed: a signal
+ * that is still pending would end the process.
+ */
+int os_on_profile(void (*fn)(siginfo_t *si, void *uc));
 
 /* This thread's mask, as the kernel has it. */
 uint64_t os_sigmask(void);

@@ -12,13 +12,15 @@
 #include <sys/syscall.h>
 
 #include "rawcall.h"
+#include "tls_self.h"
 
 enum {
 	/* Room for the widest vector state and for a sanitizer's report. */
 	SIGSTACK_BYTES = 128 * 1024
 };
 
-static void (*on_fault)(int sig, void *addr, bool last);
+static void (*on_fault)(void *addr);
+static void (*on_crash)(int sig, const siginfo_t *si, const void *uc);
 static struct sigaction before_segv, before_bus;	/* set at boot */
 
 int
@@ -58,9 +60,8 @@ os_sigstack_remove(struct os_sigstack *s)
 	s->base = NULL;
 }
 
-/* A signal with a code of 0 or less was sent: si_addr is not valid. */
-static bool
-was_sent(const siginfo_t *si)
+bool
+os_signal_was_sent(const siginfo_t *si)
 {
 	return si->si_code <= 0;
 }
@@ -91,27 +92,77 @@ call_previous(int sig, siginfo_t *si, void *uc)
 
 	if (old->sa_flags & SA_SIGINFO) {
 		old->sa_sigaction(sig, si, uc);
-	} else if (old->sa_handler == SIG_IGN && was_sent(si)) {
+	} else if (old->sa_handler == SIG_IGN && os_signal_was_sent(si)) {
 		return;
 	} else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN) {
 		old->sa_handler(sig);
 	} else {
-		signal(sig, SIG_DFL);
-		if (was_sent(si))
-			raise(sig);
+		os_signal_default(sig, si);
 	}
+}
+
+void
+os_signal_default(int sig, const siginfo_t *si)
+{
+	signal(sig, SIG_DFL);
+	/* Not raise: in the child of a vfork, libc's idea of which thread this
+	 * is may be its parent's. */
+	if (os_signal_was_sent(si))
+		os_signal_thread(os_thread_id(), sig);
+}
+
+static void
+crash(int sig, siginfo_t *si, void *uc)
+{
+	const void *outer = self()->fault_context;
+
+	self()->fault_context = uc;
+	on_crash(sig, si, uc);
+	self()->fault_context = outer;
 }
 
 static void
 fault(int sig, siginfo_t *si, void *uc)
 {
-	if (!was_sent(si))
-		on_fault(sig, si->si_addr, is_last(previous(sig)));
+	const void *outer = self()->fault_context;
+
+	self()->fault_context = uc;
+	if (!os_signal_was_sent(si))
+		on_fault(si->si_addr);
+	self()->fault_context = outer;
+	if (on_crash && is_last(previous(sig)) &&
+	    previous(sig)->sa_handler == SIG_DFL)
+		crash(sig, si, uc);
 	call_previous(sig, si, uc);
 }
 
+/* Of the other signals, which have this handler only if it is the last. */
+static void
+crash_last(int sig, siginfo_t *si, void *uc)
+{
+	crash(sig, si, uc);
+	os_signal_default(sig, si);
+}
+
 void
-os_on_fault(void (*fn)(int sig, void *addr, bool last))
+os_on_crash(void (*fn)(int sig, const siginfo_t *si, const void *uc),
+    bool also)
+{
+	static const int others[] = { SIGFPE, SIGILL, SIGABRT };
+	struct sigaction sa = {
+		.sa_sigaction = crash_last,
+		.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER,
+	}, old;
+
+	on_crash = fn;
+	for (unsigned i = 0; also && i < countof(others); i++)
+		if (sigaction(others[i], NULL, &old) == 0 &&
+		    !(old.sa_flags & SA_SIGINFO) && old.sa_handler == SIG_DFL)
+			sigaction(others[i], &sa, NULL);
+}
+
+void
+os_on_fault(void (*fn)(void *addr))
 {
 	struct sigaction sa = {
 		.sa_sigaction = fault,
@@ -182,6 +233,40 @@ os_on_signal(int sig, bool (*fn)(void *uc))
 		return -EINVAL;
 	signal_number = sig;
 	return 0;
+}
+
+static void (*on_profile)(siginfo_t *si, void *uc);
+
+static void
+profile(int sig, siginfo_t *si, void *uc)
+{
+	(void)sig;
+	on_profile(si, uc);
+}
+
+static bool
+is_free(const struct sigaction *sa)
+{
+	if (sa->sa_flags & SA_SIGINFO)
+		return sa->sa_sigaction == profile;
+	return sa->sa_handler == SIG_DFL || sa->sa_handler == SIG_IGN;
+}
+
+int
+os_on_profile(void (*fn)(siginfo_t *si, void *uc))
+{
+	struct sigaction now, sa = {
+		.sa_sigaction = profile,
+		.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART,
+	};
+	uint64_t mask = ~open_signals();
+
+	if (sigaction(SIGPROF, NULL, &now) != 0 || !is_free(&now))
+		return -EBUSY;
+	memset(&sa.sa_mask, 0xff, sizeof sa.sa_mask);
+	memcpy(&sa.sa_mask, &mask, sizeof mask);
+	on_profile = fn;
+	return sigaction(SIGPROF, &sa, NULL) == 0 ? 0 : -EINVAL;
 }
 
 int

@@ -4,10 +4,10 @@
  * one record for each fd number, in a table that grows and never shrinks, so
  * that a late event or a late call finds a record, not foreign memory.
  *
- *	         probe_kind, at the first call
- *	UNKNOWN ----------------------------> a kind
- *	   ^                                    |
- *	   +------------------------------------+
+ *	         probe_kind, at the first call; desc_new_tcp
+ *	UNKNOWN ---------------------------------------------> a kind
+ *	   ^                                                     |
+ *	   +-----------------------------------------------------+
  *	     the last user, after weft_close; if it was closed externally:
  *	     desc_new_fd, desc_verify
  *
@@ -88,7 +88,10 @@ enum {					/* of flags */
 	/* of a blocking one, shifted by the direction: */
 	NO_NOWAIT = 4,		/* the kernel cannot be asked not to wait */
 	BUSY = 16,		/* a call has desc_lock_dir */
-	MISSED = 64		/* another call tried to get it meanwhile */
+	MISSED = 64,		/* another call tried to get it meanwhile */
+	/* of a file, which has none of these but NO_NOWAIT: */
+	FILE_SEEN = 16,		/* FILE_DIRECT is known */
+	FILE_DIRECT = 32	/* O_DIRECT: past the page cache */
 };
 
 /* In `on_readable`: no goroutine, but reserved. See readable.c. */
@@ -217,6 +220,27 @@ desc_enter(int fd, struct desc **out)
 	return desc_enter_slow(fd, d, out);
 }
 
+/*
+ * The same for a call that makes sense on a file only. A known file is not
+ * checked again: what the number may be by now, after a close(2), refuses such
+ * a call by itself.
+ */
+static always_inline int
+desc_enter_file(int fd, struct desc **out)
+{
+	struct desc *d = desc_at(fd);
+
+	if (unlikely(!d))
+		return desc_enter_slow(fd, d, out);
+	/* pairs with desc_leave of earlier users, and with probe_kind */
+	if (likely(!(a_add_acqrel(&d->refs, 1) & (CLOSING | OWN)) &&
+	    a_load_acq(&d->kind) == KIND_FILE)) {
+		*out = d;
+		return 0;
+	}
+	return desc_enter_slow(fd, d, out);
+}
+
 static always_inline void
 desc_leave(struct desc *d)
 {
@@ -313,6 +337,8 @@ bool desc_limit_holds(struct desc *d);
 bool desc_lock_dir(struct desc *d, enum dir dir);
 void desc_unlock_dir(struct desc *d, enum dir dir);
 void desc_flag(struct desc *d, unsigned flag);
+/* The same, unless it is no file any more: closed externally, and reused. */
+void desc_flag_file(struct desc *d, unsigned flag);
 
 /* What is known of it turned out to be wrong, within a call: it was closed
  * externally. 0: it was probed again; -EBADF. */
@@ -323,6 +349,11 @@ int desc_close(int fd);
 void desc_disown(int fd);
 /* The kernel has just returned this fd: what is known of it is void. */
 void desc_new_fd(int fd);
+/*
+ * The same for a TCP connection, which the caller knows it to be, and to have
+ * O_NONBLOCK: its first call need not ask the kernel.
+ */
+void desc_new_tcp(int fd);
 
 /* Waiters in that direction try again. Within a call. */
 void desc_wake_dir(struct desc *d, enum dir dir);

@@ -66,18 +66,6 @@ end_life(struct desc *d, struct glist *woken)
 	readable_start(d, true, woken);
 }
 
-/* A blocking call: it may take long. */
-static int
-close_file(int fd)
-{
-	int result;
-
-	blocking_enter((const void *)(uintptr_t)close_file);
-	result = (int)tsan_io_close(fd);
-	blocking_leave();
-	return result;
-}
-
 /*
  * Lock held. The fd is closed. A call that got the number from the kernel while
  * we were still closing may have noted that (desc_new_fd): then the generation
@@ -91,6 +79,35 @@ release_fd(struct desc *d, uint32_t gen)
 		a_add_acqrel(&d->refs, -(CLOSING | CLOSED));
 }
 
+/* Closes it. Right after that calls may be waiting (desc_wait_closed). */
+static int
+close_and_release(struct desc *d, uint32_t gen)
+{
+	int result = (int)tsan_io_close(d->fd);
+
+	hard_pause();
+	lock_take(&d->lock);
+	release_fd(d, gen);
+	lock_drop(&d->lock);
+	return result;
+}
+
+/*
+ * A blocking call: it may take long. To get a P again may, too, so that comes
+ * after the release: another thread may have the number for a new file already,
+ * and wait for us.
+ */
+static int
+close_file(struct desc *d, uint32_t gen)
+{
+	int result;
+
+	blocking_enter((const void *)(uintptr_t)close_file);
+	result = close_and_release(d, gen);
+	blocking_leave();
+	return result;
+}
+
 /*
  * CLOSED is set, by us. The record is cleared before the fd is closed: right
  * after that it may be another file. A call that comes while the kernel closes
@@ -101,19 +118,15 @@ static int
 close_fd(struct desc *d)
 {
 	bool file = a_load_relaxed(&d->kind) == KIND_FILE;
-	int fd = d->fd, result;
 	uint32_t gen;
+	int result;
 
 	lock_take(&d->lock);
 	gen = a_load_relaxed(&d->gen);
 	forget_all(d);
 	lock_drop(&d->lock);
 	hard_pause();
-	result = file ? close_file(fd) : (int)tsan_io_close(fd);
-	hard_pause();
-	lock_take(&d->lock);
-	release_fd(d, gen);
-	lock_drop(&d->lock);
+	result = file ? close_file(d, gen) : close_and_release(d, gen);
 	desc_release_contexts();
 	return result;
 }
@@ -215,6 +228,26 @@ desc_new_fd(int fd)
 	lock_drop(&d->lock);
 	sched_ready_list(&woken);
 	desc_release_contexts();
+}
+
+/* A stale call on that number may have probed it meanwhile: the same. */
+void
+desc_new_tcp(int fd)
+{
+	struct desc *d;
+
+	desc_new_fd(fd);
+	d = desc_at(fd);
+	if (unlikely(!d) && !(d = desc_make(fd)))
+		return;
+	lock_take(&d->lock);
+	if (!(a_load_relaxed(&d->refs) & (CLOSING | OWN)) &&
+	    a_load_relaxed(&d->kind) == KIND_UNKNOWN) {
+		a_store_relaxed(&d->flags, NONBLOCK);
+		/* pairs with desc_enter */
+		a_store_rel(&d->kind, KIND_TCP);
+	}
+	lock_drop(&d->lock);
 }
 
 /* ---- the runtime's own ---- */

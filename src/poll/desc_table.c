@@ -83,3 +83,14 @@ desc_forked(void)
 	a_store_relaxed(&n_chunks, 0);
 	desc_contexts_forked();
 }
+
+/* The bits of files mean something else for other kinds. */
+void
+desc_flag_file(struct desc *d, unsigned flag)
+{
+	lock_take(&d->lock);
+	if (a_load_relaxed(&d->kind) == KIND_FILE)
+		a_store_relaxed(&d->flags,
+		    (uint8_t)(a_load_relaxed(&d->flags) | flag));
+	lock_drop(&d->lock);
+}

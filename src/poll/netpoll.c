@@ -48,11 +48,13 @@
 #include "netpoll.h"
 
 #include "desc.h"
+#include "events.h"
 #include "expire.h"
 #include "hard.h"
 #include "insn.h"
 #include "os.h"
 #include "poller.h"
+#include "ring.h"
 #include "sched.h"
 
 enum { TURN_FEW_US = 20 };	/* some 50 us */
@@ -110,6 +112,7 @@ netpoll_forked(void)
 	forked = true;
 	a_store_relaxed(&netpoll.on, 0);
 	os_poller_close();
+	ring_forked();
 	desc_forked();
 }
 
@@ -133,8 +136,13 @@ poll_events(int64_t timeout_ns, struct glist *woken)
 	a_add_relaxed(&netpoll.events, (uint64_t)n);
 	a_add_sc(&netpoll.firing, 1);	/* sc: pairs with netpoll_has_waiters */
 	hard_pause();
-	for (int i = 0; i < n; i++)
-		desc_event(ev[i].tag, ev[i].what, woken);
+	for (int i = 0; i < n; i++) {
+		if (ring_has_tag(ev[i].tag))
+			ring_event(ev[i].tag, woken);
+		else
+			desc_event(ev[i].tag, ev[i].what, woken);
+	}
+	events_count(TR_NETPOLL, woken->n);
 	if (!woken->n)
 		netpoll_fired();
 	return broken;
@@ -170,7 +178,8 @@ netpoll_has_waiters(void)
 	 * counted there, or queued. Not a load, which might be done before the
 	 * search: either we see poll_events's count, or it comes after that.
 	 */
-	return desc_any_waiters() || a_add_sc(&netpoll.firing, 0) != 0;
+	return desc_any_waiters() || ring_any_waiters() ||
+	    a_add_sc(&netpoll.firing, 0) != 0;
 }
 
 void
@@ -205,6 +214,16 @@ netpoll_verify(void)
 	return more;
 }
 
+/* All Ps that search come here: it is written no more often than needed. */
+static void
+note_poll(void)
+{
+	uint64_t now = cpu_cycles();
+
+	if (now - a_load_relaxed(&netpoll.last_poll) > cpu_cycles_few_us())
+		a_store_relaxed(&netpoll.last_poll, now);
+}
+
 static bool
 poll_once(void (*ready)(struct glist *l), bool beside)
 {
@@ -215,7 +234,7 @@ poll_once(void (*ready)(struct glist *l), bool beside)
 	if (!a_load_acq(&netpoll.on))
 		return false;
 	/* Even if we do not poll: the monitor, if it sleeps there, leaves. */
-	a_store_relaxed(&netpoll.last_poll, cpu_cycles());
+	note_poll();
 	if (a_load_relaxed(&netpoll.polling) ||
 	    (!beside && a_load_relaxed(&netpoll.sleeper)) ||
 	    !a_cas_acq(&netpoll.polling, 0, 1))	/* pairs with below */

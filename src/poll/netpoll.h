@@ -12,16 +12,18 @@
 #include "lock.h"
 
 struct netpoll {
-	/* any thread, atomic */
-	a32 on;			/* there is a poller; set once */
-	a32 polling;		/* a P polls, without sleeping */
-	APTR(struct note) sleeper;	/* of the thread that sleeps in it */
-	APTR(struct note) next_sleeper;	/* ... and of one that wants to */
-	a32 firing;		/* threads with events whose goroutines are
-				 * not queued yet */
+	/* any thread, atomic; read in every wait, and seldom written */
+	a32 on cache_aligned;	/* there is a poller; set once */
 	a32 unverified;		/* a waiter came since desc_verify */
 	a32 hogs_seen;		/* the monitor: goroutines had to be preempted
 				 * of late */
+
+	/* any thread, atomic; written in every poll */
+	a32 polling cache_aligned;	/* a P polls, without sleeping */
+	a32 firing;		/* threads with events whose goroutines are
+				 * not queued yet */
+	APTR(struct note) sleeper;	/* of the thread that sleeps in it */
+	APTR(struct note) next_sleeper;	/* ... and of one that wants to */
 	a64 last_poll;		/* of a P: when, in cycles */
 	a64 polls, events;	/* counters */
 };

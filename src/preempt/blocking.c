@@ -19,6 +19,7 @@
  */
 #include "blocking.h"
 
+#include "events.h"
 #include "fatal.h"
 #include "insn.h"
 #include "monitor.h"
@@ -98,11 +99,22 @@ blocking_was_slow(struct m *mp)
 	a_store_relaxed(&slow_calls[key], KNOWN_SLOW);
 }
 
+/* The P, if it is not gone, is ours for the moment in which that is said. */
+static cold void
+trace_enter(struct m *mp)
+{
+	rt_enter(mp);
+	events_call(mp, TR_CALL_BEGIN);
+	rt_leave_out(mp);
+}
+
 static always_inline void
 enter(struct m *mp, const void *address)
 {
 	uint32_t key = key_of(address);
 
+	if (trace_on())
+		trace_enter(mp);
 	g_set(m_g(mp), G_RUNNING, G_CALL);
 	a_store_relaxed(&mp->call_key, key);
 	mp->call_start = 0;
@@ -141,6 +153,7 @@ leave(struct m *mp)
 	rt_enter(mp);
 	a_store_relaxed(&mp->in_call, 0);
 	g_set(m_g(mp), G_CALL, G_RUNNING);
+	events_call(mp, TR_CALL_END);
 	if (unlikely(!m_p(mp) || a_load_relaxed(&mp->preempt_req))) {
 		come_back(mp);
 		mp = m_self();

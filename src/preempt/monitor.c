@@ -8,7 +8,10 @@
  * does. In each round:
  *
  *   - if no P or no M is idle it runs the timers that are due, and sleeps no
- *     longer than until the next (else the watcher does so: expire.c);
+ *     longer than until the next (else the watcher does so: expire.c); but
+ *     while all Ps switch often, and so run their timers themselves, only those
+ *     that are 0.1 ms late: it would take the locks of the heaps from them,
+ *     and what it wakes is urgent and cannot go to a P's own queue;
  *   - if no M sleeps in the poller and no P polls, it polls;
  *   - an M in a blocking call loses its P in the second round if others wait
  *     for it, and after 10 ms anyway;
@@ -16,8 +19,9 @@
  *     waits, is stopped in steps, if others wait: stuck.c;
  *   - detached goroutines that could not be preempted when their P was retaken
  *     are signalled again, every 10 ms;
- *   - pages of free stacks and of long waiters are given back, and descriptors
- *     verified, once a second.
+ *   - pages of free stacks and of long waiters are given back, descriptors
+ *     verified, goroutines that wait marked, and a look at the CPUs that the
+ *     process may use is asked for (follow.c), once a second.
  *
  * If all Ps have been idle for 50 ms it sleeps until one is used (*deep*): an
  * idle program makes no system calls. A thread that takes an idle P checks
@@ -33,11 +37,13 @@
 #include "deadlock.h"
 #include "expire.h"
 #include "fatal.h"
+#include "follow.h"
 #include "idle.h"
 #include "monitor_state.h"
 #include "netpoll.h"
 #include "preempt_counts.h"
 #include "scavenge.h"
+#include "wait_mark.h"
 
 enum { STACK_BYTES = 64 * 1024 };
 
@@ -47,6 +53,13 @@ static const int64_t scavenge_ns = 1000 * MS;
 static const int64_t listen_ns = 1 * MS;	/* after a P has polled */
 static const int64_t hogs_seen_ns = 20 * MS;
 static const int64_t sleepers_ns = 1000 * MS;
+static const int64_t slack_ns = 100 * US;	/* of timers, see slack */
+static const int64_t switch_ns = 20 * US;	/* a P switches as often */
+
+enum {
+	SWITCHES = 4,		/* ... and so many times more in a round, */
+	FAST_ROUNDS = 4		/* ... in so many rounds in a row */
+};
 
 struct monitor_state monitor_state = { .until = { (uint64_t)NEVER_NS } };
 
@@ -159,6 +172,39 @@ update_hogs_seen(void)
 		a_store_relaxed(&netpoll.hogs_seen, hogs_seen);
 }
 
+/* Has every P switched often since the last round? Before stuck_check. */
+static bool
+all_switch(uint32_t procs)
+{
+	uint64_t least = SWITCHES +
+	    (uint64_t)((mon.now - mon.last) / switch_ns);
+
+	for (uint32_t i = 0; i < procs; i++)
+		if (a_load_relaxed(&p_at(i)->stats.switches) -
+		    p_at(i)->snapshot.tick < least)
+			return false;
+	return true;
+}
+
+/* How late a timer may be before the monitor runs it. */
+static int64_t
+slack(void)
+{
+	return mon.fast_rounds >= FAST_ROUNDS ? slack_ns : 0;
+}
+
+static void
+run_timers(uint32_t procs)
+{
+	if (!all_switch(procs))
+		mon.fast_rounds = 0;
+	else if (mon.fast_rounds < FAST_ROUNDS)
+		mon.fast_rounds++;
+	mon.last = mon.now;
+	if (must_run_timers() && expire_next() <= mon.now - slack())
+		expire_run_all();
+}
+
 static void
 check_all(void)
 {
@@ -172,8 +218,7 @@ check_all(void)
 	mon.was_stuck = mon.n_stuck > 0;
 	mon.n_asked = mon.n_take = mon.n_stuck = 0;
 	mon.oldest = NULL;
-	if (must_run_timers())
-		expire_run_all();
+	run_timers(procs);
 	poll_network();
 	mon.saturated = full && idle_any_work();
 	mon.urgent = full && globq_urgent(&sched.globq);
@@ -241,10 +286,14 @@ maintain(void)
 {
 	if (mon.now < mon.scavenge_at)
 		return;
-	if (mon.busy_at >= mon.scavenge_at - scavenge_ns)
+	if (mon.busy_at >= mon.scavenge_at - scavenge_ns) {
 		scavenge_again();
+		if (mon.scavenge_at)	/* not at once at the start */
+			follow_poke();
+	}
 	mon.scavenge_at = mon.now + scavenge_ns;
 	mon.scavenging = scavenge_some();
+	wait_mark_all();
 	verify();
 	os_thread_blocked_close(false);
 }
@@ -269,7 +318,7 @@ try_deep_sleep(void)
 	bool idle;
 
 	if (mon.now - mon.busy_at < deep_after_ns || mon.scavenging ||
-	    verify_due() || is_needed())
+	    verify_due() || is_needed() || !wait_mark_all())
 		return false;
 	/* The thread that ended or parked last may not have checked. */
 	deadlock_check();
@@ -286,7 +335,11 @@ try_deep_sleep(void)
 	return idle;
 }
 
-/* Until when it sleeps, published before the last check of the timers. */
+/*
+ * Until when it sleeps, published before the last check of the timers. A timer
+ * that is armed later and is due before until - slack() wakes it; for the
+ * others it comes in time.
+ */
 static int64_t
 publish_wake_time(int64_t until)
 {
@@ -294,11 +347,11 @@ publish_wake_time(int64_t until)
 
 	a_store_relaxed(&monitor_state.slow, until - mon.now > round_slow);
 	/* sc: pairs with monitor_timer_set */
-	a_store_sc(&monitor_state.until, (uint64_t)until);
+	a_store_sc(&monitor_state.until, (uint64_t)(until - slack()));
 	if (!must_run_timers())
 		return until;
 	next = expire_next();
-	return next < until ? next : until;
+	return next < until - slack() ? next + slack() : until;
 }
 
 static void
@@ -358,6 +411,7 @@ static void *
 monitor_main(void *arg)
 {
 	(void)arg;
+	self()->monitor = true;
 	os_sigmask_set(os_sigmask_all());
 	os_thread_precise_sleep();
 	os_thread_short_slice();

@@ -33,6 +33,8 @@ struct monitor {
 	int64_t hogs_seen_at;	/* ... and when that last changed */
 	bool was_stuck;		/* n_stuck > 0 in the last round */
 	int64_t slept_at;	/* when a thread was last found blocked */
+	int64_t last;		/* when the last round began */
+	uint32_t fast_rounds;	/* in a row, with all Ps switching: slack */
 	/* of this round */
 	int64_t now, wake_by;	/* sleep no longer than until wake_by */
 	bool saturated;		/* no P is idle, and work is queued */

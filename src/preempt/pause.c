@@ -49,6 +49,7 @@
 #include "pause.h"
 
 #include "critical.h"
+#include "events.h"
 #include "expire.h"
 #include "fatal.h"
 #include "hard.h"
@@ -137,7 +138,7 @@ queue(struct m *mp)
 	struct g *gp = m_g(mp);
 
 	pin_bind(mp, gp);
-	a_or_relaxed(&gp->hold, HOLD_PAUSED);
+	a_store_relaxed(&gp->paused, true);
 	g_set(gp, G_RUNNING, G_RUNNABLE);
 	globq_put_one(&sched.globq, gp);
 	rt_uncount_detached(mp);
@@ -173,8 +174,10 @@ release_p(struct m *mp, struct p **pp, struct m **to, bool *last)
 		m_release(mp);
 		*last = stopping && world_stopped(*pp);
 	}
-	if (can)
+	if (can) {
+		events_pause(mp, TR_PAUSE);
 		queue(mp);
+	}
 	lock_drop(&sched.lock);
 	if (want)
 		m_request();
@@ -227,7 +230,8 @@ resume(struct m *mp, bool with_p)
 		mp->nextp = NULL;
 		a_bump(&m_p(mp)->stats.switches, 1);
 	}
-	a_and_relaxed(&gp->hold, (uint8_t)~HOLD_PAUSED);
+	events_pause(mp, TR_RESUME);
+	a_store_relaxed(&gp->paused, false);
 	g_set(gp, G_RUNNABLE, G_RUNNING);
 	/* If the runtime has ended another M may have taken it from the queue,
 	 * and must still find that it is bound. */

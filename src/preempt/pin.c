@@ -27,7 +27,9 @@
 #include "hard.h"
 #include "idle.h"
 #include "insn.h"
+#include "latency.h"
 #include "monitor.h"
+#include "newborn.h"
 #include "sched.h"
 
 /* ---- binding: inside ---- */
@@ -118,11 +120,11 @@ hand_p_to(struct m *mp, struct m *to)
 }
 
 /*
- * Waits while the monitor scavenges its stack, which takes some microseconds,
- * and clears what the monitor noted (SEEN, SCAVENGED). The clearing may come
- * after a claim although the load before came first: then the monitor has not
- * seen it, and we wait once more. (If it comes before, the claim finds no SEEN,
- * and is void.) See scavenge.c.
+ * Waits while the goroutine is claimed, which takes some microseconds to a
+ * millisecond, and clears what the monitor noted (SEEN, SCAVENGED). The
+ * clearing may come after a claim although the load before came first: then we
+ * wait once more. (If it comes before, the claimer sees that it does not wait.)
+ * See claim.h.
  */
 static void
 wait_scavenged(struct g *gp)
@@ -130,7 +132,7 @@ wait_scavenged(struct g *gp)
 	uint8_t noted = HOLD_SEEN | HOLD_SCAVENGED;
 
 	do {
-		/* both pair with unclaim: its work on the stack is done */
+		/* both pair with unclaim: the work on its stack is done */
 		while (a_load_acq(&gp->hold) & HOLD_CLAIM)
 			os_thread_yield();
 		hard_pause();
@@ -143,6 +145,10 @@ pin_resolve_hold(struct m *mp, struct g *gp)
 	struct m *to;
 
 	wait_scavenged(gp);
+	if (a_load_relaxed(&gp->hold) & HOLD_TIMED)
+		latency_sample(m_p(mp), gp);
+	if (a_load_relaxed(&gp->hold) & HOLD_FUTURE)
+		return newborn_begin(m_p(mp), gp);
 	if (!(a_load_relaxed(&gp->hold) & HOLD_PIN))
 		return true;
 	to = g_stack(gp)->pin;

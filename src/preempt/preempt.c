@@ -40,12 +40,15 @@
 
 #include "audit.h"
 #include "fatal.h"
+#include "halt.h"
 #include "pause.h"
 #include "pin.h"
 #include "place.h"
 #include "preempt_counts.h"
 #include "sched.h"
 #include "sigframe.h"
+#include "running_mark.h"
+#include "stack_request.h"
 #include "text.h"
 #include "unwind.h"
 #include "valgrind.h"
@@ -227,8 +230,11 @@ refuse(struct m *mp, int why)
 static void
 not_moved(struct m *mp, const ucontext_t *uc, uint32_t was, int why)
 {
-	int not = pause_here(mp, sigframe_pc(uc), why);
+	int not;
 
+	stack_request_pause(mp, uc);
+	not = pause_here(mp, sigframe_pc(uc), why);
+	stack_request_resume(mp);
 	rt_leave(mp, was);
 	if (not >= 0)
 		refuse(mp, not == WEFT_RETAKE_OFF ? why : not);
@@ -264,11 +270,17 @@ on_signal(void *context)
 	ucontext_t *uc = context;
 	struct m *mp = m_self();
 	uint32_t was;
+	bool served;
 	int why;
 
-	/* pairs with preempt_send */
-	if (!mp || a_load_acq(&mp->verdict) != VERDICT_SENT)
+	if (!mp)
 		return false;
+	served = stack_request_serve(mp, uc);
+	served |= running_mark_serve(mp);
+	served |= halt_serve(mp, uc);
+	/* pairs with preempt_send */
+	if (a_load_acq(&mp->verdict) != VERDICT_SENT)
+		return served;
 	if (a_load_relaxed(&mp->inside)) {
 		refuse(mp, WEFT_RETAKE_RUNTIME);
 		return true;

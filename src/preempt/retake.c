@@ -3,6 +3,7 @@
 #include "retake.h"
 
 #include "blocking.h"
+#include "events.h"
 #include "expire.h"
 #include "fatal.h"
 #include "hard.h"
@@ -92,7 +93,7 @@ p_hand_off(struct p *pp)
 	if (a_load_relaxed(&sched.stopping) == STOP_WORLD) {
 		last = world_stopped(pp);
 	} else if (!runq_empty(&pp->q) || globq_len(&sched.globq)) {
-		mp = m_idle_get();
+		mp = m_idle_get_near(a_load_relaxed(&sched.position[pp->id]));
 		if (!mp)
 			mp = pin_take_any();
 		spare = !sched.n_idle_m && !sched.n_making && m_can_make();
@@ -128,6 +129,7 @@ static bool
 retake_one(struct retake_try *t)
 {
 	struct m *mp = t->mp;
+	bool taken, traced;
 
 	/* pairs with rt_leave: what it did with its P is done */
 	if (a_load_acq(&mp->inside) != 0 || !(t->pp = m_p(mp)) ||
@@ -139,8 +141,12 @@ retake_one(struct retake_try *t)
 	hard_pause();
 	mp->taken_why = (uint8_t)t->why;
 	lock_take(&sched.lock);
+	traced = events_taken_open();
 	/* pairs with rt_enter_slow */
-	if (!a_cas_acqrel(&mp->retake, RETAKE_ASKED, RETAKE_TAKEN)) {
+	taken = a_cas_acqrel(&mp->retake, RETAKE_ASKED, RETAKE_TAKEN);
+	if (traced)
+		events_taken_close(taken ? t->pp : NULL, mp, t->why);
+	if (!taken) {
 		lock_drop(&sched.lock);
 		return false;
 	}

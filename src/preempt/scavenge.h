@@ -9,6 +9,8 @@
  * be more. The monitor, no lock held.
  */
 bool scavenge_some(void);
+/* Are there so many stacks that it sweeps all goroutines? */
+bool scavenge_sweeps(void);
 /* Goroutines have run since: there may be more after all. */
 void scavenge_again(void);
 

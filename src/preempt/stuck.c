@@ -124,9 +124,7 @@ signal_or_retake(struct p *pp, struct m *mp)
 
 	if (thread_blocked(mp)) {
 		plan_take(pp, mp, WEFT_RETAKE_ASLEEP);
-	} else if (!preempt_possible()) {
-		plan_take(pp, mp, WEFT_RETAKE_OFF);
-	} else if (!a_load_relaxed(&mp->can_signal)) {
+	} else if (!preempt_possible() || a_load_relaxed(&mp->no_sigstack)) {
 		plan_take(pp, mp, WEFT_RETAKE_OFF);
 	} else if (preempt_send(mp)) {
 		w->tries++;
@@ -360,7 +358,9 @@ stuck_check(struct p *pp)
 		check_slice(pp, mp);
 	}
 	mon.n_stuck += mon.now - w->since >= mon.slice && !runq_empty(&pp->q);
-	mon.n_asked += w->step != FINE;
+	/* One whose P could not be retaken has another slice, and is still to
+	 * yield: its next checkpoint must see that. */
+	mon.n_asked += w->step != FINE || a_load_relaxed(&mp->preempt_req);
 }
 
 /* An urgent goroutine waits: the one that has run longest is stopped. (Not
@@ -417,8 +417,7 @@ woke_detached(struct m *mp)
 	int64_t cpu, was = mp->detached_cpu;
 
 	if (!a_load_relaxed(&mp->place_key) &&
-	    (a_load_acq(&mp->retake) != RETAKE_TAKEN ||	/* pairs with same */
-	    mp->taken_why != WEFT_RETAKE_ASLEEP)) {
+	    (!runs_detached(mp) || mp->taken_why != WEFT_RETAKE_ASLEEP)) {
 		mp->detached_cpu = 0;
 		return false;
 	}

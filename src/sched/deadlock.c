@@ -17,6 +17,7 @@
 #include "expire.h"
 #include "fatal.h"
 #include "hard.h"
+#include "helper.h"
 #include "netpoll.h"
 #include "spawn.h"
 #include "weft.h"
@@ -32,9 +33,10 @@ enum { SANITIZER_THREADS = 0 };
 enum { OTHERS = 2 };
 
 /*
- * Are there threads that are neither Ms nor one of these? Counting takes some
- * ten microseconds, when the last M goes to sleep. sched.lock held: n_m is
- * exact, but for a thread that is being made. That one checks for itself.
+ * Are there threads that are neither Ms nor helpers nor one of these? Counting
+ * takes some ten microseconds, when the last M goes to sleep. sched.lock held:
+ * n_m is exact, but for a thread that is being made. That one checks for
+ * itself.
  */
 static bool
 foreign_threads(void)
@@ -42,7 +44,8 @@ foreign_threads(void)
 	int n = os_thread_count();
 
 	return n < 0 || sched.n_making ||
-	    (uint32_t)n > sched.n_m + OTHERS + SANITIZER_THREADS;
+	    (uint32_t)n > sched.n_m + OTHERS + SANITIZER_THREADS +
+	    helper_count();
 }
 
 /* sched.lock held. *gen is how often a P has left the idle list. */
@@ -50,7 +53,8 @@ static bool
 all_asleep(uint64_t *gen)
 {
 	*gen = sched.idle_gen;
-	return !a_load_relaxed(&sched.stopping) &&
+	return !a_load_relaxed(&sched.stopping) && !sched.resizing &&
+	    !sched.collecting &&
 	    a_load_relaxed(&sched.n_idle_p) == a_load_relaxed(&sched.procs) &&
 	    !a_load_relaxed(&sched.n_detached[DETACHED_NOT]) &&
 	    globq_len(&sched.globq) == 0;

@@ -18,7 +18,7 @@ struct defer {
 	void *arg;
 } cache_aligned;
 
-static struct slab slab = SLAB_INIT(struct defer);
+struct slab defer_slab = SLAB_INIT(struct defer);
 static struct lock lock = LOCK_INIT(RANK_GFREE);
 static struct defer *free_defers;	/* under lock */
 
@@ -33,7 +33,7 @@ record_get(void)
 	if (d)
 		free_defers = d->next;
 	lock_drop(&lock);
-	return d ? d : slab_carve(&slab, &one);
+	return d ? d : slab_carve(&defer_slab, &one);
 }
 
 static void
@@ -77,9 +77,9 @@ weft_defer(void (*fn)(void *arg), void *arg)
  * list before it is made.
  */
 calls_out void
-defer_run(struct g *gp)
+defer_run_until(struct g *gp, const struct defer *last)
 {
-	while (gp->defers) {
+	while (gp->defers != last) {
 		struct defer *d = gp->defers, call = *d;
 
 		gp->defers = d->next;

@@ -28,7 +28,7 @@ exit_hook_run(struct g *gp)
 	struct exit_hook *e, *next;
 
 	for (;;) {
-		defer_run(gp);
+		defer_run_until(gp, NULL);
 		e = gp->exit_hooks;
 		if (!e)
 			return;

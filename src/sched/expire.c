@@ -35,6 +35,7 @@
  */
 #include "expire.h"
 
+#include "events.h"
 #include "fatal.h"
 #include "idle.h"
 #include "monitor.h"
@@ -58,9 +59,11 @@ procs_now(void)
 
 /* ---- firing ---- */
 
-/* Threads that have taken goroutines from a heap and will queue them. */
-static a32 firing;
-
+/*
+ * A thread that takes goroutines from a heap, and will queue them, is counted
+ * in the heap's `firing`. Not in one word for all heaps, which every P that has
+ * timers would write.
+ */
 static bool
 runtime_ended(void)
 {
@@ -81,15 +84,16 @@ expire_run(struct timer_heap *h)
 	if (timer_heap_first(h) > now)
 		return false;
 	/* sc: pairs with expire_pending: they leave the heap, not queued yet */
-	a_add_sc(&firing, 1);
+	a_add_sc(&h->firing, 1);
 	timer_heap_run(h, now, &woken);
 	some = woken.n > 0;
+	events_count(TR_TIMERS, woken.n);
 	/* While the P shares they must be urgent to have their part. */
 	if (mp && m_p(mp) && !a_load_relaxed(&m_p(mp)->fair.share))
 		sched_ready_list(&woken);
 	else
 		sched_ready_urgent(&woken);
-	a_add_sc(&firing, -1u);		/* sc: the same */
+	a_add_sc(&h->firing, -1u);	/* sc: the same */
 	return some;
 }
 
@@ -144,16 +148,29 @@ expire_due_any(void)
 	return next != NEVER_NS && next <= os_now_ns();
 }
 
+/* sc: pairs with expire_run. After the check of the heaps, and of what else a
+ * timer takes goroutines from (readable.c): not a load, which could be done
+ * earlier. */
+static bool
+is_firing(struct timer_heap *h)
+{
+	return a_add_sc(&h->firing, 0) != 0;	/* sc: see above */
+}
+
+/* A heap may be fired by a thread without a P while its P is retired: so those
+ * of Ps not in use count, too. */
 bool
 expire_pending(void)
 {
+	struct p *pp;
+
 	each_heap(h)
 		if (timer_heap_first(h) != NEVER_NS && timer_heap_pending(h))
 			return true;
-	/* sc: pairs with expire_run. After the check of the heaps, and of what
-	 * else a timer takes goroutines from (readable.c): not a load, which
-	 * could be done earlier */
-	return a_add_sc(&firing, 0) != 0;
+	for (uint32_t i = 0; i < PROCS_MAX && (pp = p_at(i)); i++)
+		if (is_firing(&pp->timers))
+			return true;
+	return is_firing(&expire_common);
 }
 
 /* ---- arming ---- */

@@ -5,7 +5,10 @@
 #include "os.h"
 #include "sched.h"
 
-enum { QUANTUM_FEW_US = 32 };	/* see learn: some 80 us */
+enum {
+	QUANTUM_FEW_US = 32,	/* see learn: some 80 us */
+	SERVE_FEW_US = 256	/* some 700 us */
+};
 
 static const int64_t timed_after = 1000000;	/* a chain as long as this */
 static const int64_t timed_for = 100000000;
@@ -59,18 +62,42 @@ fair_goes_on_timed(struct fairness *f)
 	return used < f->quantum;
 }
 
-int
-fair_next_due(struct fairness *f)
+void
+fair_due_empty(struct fairness *f)
 {
-	uint32_t due = a_load_relaxed(&f->due);
+	if (f->serves)
+		a_and_relaxed(&f->due, ~(UINT32_C(1) << f->served));
+	f->serves = false;
+}
 
+/* A source that may give out more keeps its bit until then. */
+static void
+begin_to_serve(struct fairness *f, uint32_t source)
+{
+	f->served = source;
+	f->serves = source == FAIR_NEWEST || source == FAIR_OLDEST;
+	if (f->serves)
+		f->served_at = cpu_cycles();
+	else
+		a_and_relaxed(&f->due, ~(UINT32_C(1) << source));
+}
+
+int
+fair_next_due(struct fairness *f, bool more)
+{
+	uint32_t due;
+
+	if (f->serves && more && cpu_cycles() - f->served_at <
+	    SERVE_FEW_US * cpu_cycles_few_us())
+		return (int)f->served;
+	fair_due_empty(f);
+	due = a_load_relaxed(&f->due);
 	for (uint32_t i = 1; i <= FAIR_SOURCES; i++) {
 		uint32_t source = (f->served + i) % FAIR_SOURCES;
 
 		if (!(due >> source & 1))
 			continue;
-		a_and_relaxed(&f->due, ~(UINT32_C(1) << source));
-		f->served = source;
+		begin_to_serve(f, source);
 		return (int)source;
 	}
 	return -1;

@@ -23,7 +23,11 @@
  * serves it, whatever the counts say. If several are due they are served in
  * rotation. So each source is served at least once in six turns, and the k-th
  * goroutine in its source waits for at most 6 k slices, plus stretches that
- * cannot be preempted. Where turns are short it waits for far less.
+ * cannot be preempted. Where turns are short it waits for far less. For a turn
+ * is a goroutine or, if these are short, as many as run in some millisecond:
+ * beside loops that compute for whole slices, thousands that end at once would
+ * otherwise have one slice each. (That is so for newborns. Goroutines in the
+ * ring begin chains, which have their own time: see below.)
  *
  * Counting picks shares the processor badly between chains whose turns differ
  * in length: of two pairs that wake each other, one that computes a thousand
@@ -70,7 +74,9 @@ struct fairness {
 	abool urgent_chain;	/* the chain began with an urgent goroutine */
 
 	/* the owner */
-	uint32_t served;	/* the due source that was served last */
+	uint32_t served;	/* the due source that was served last, ... */
+	uint64_t served_at;	/* ... and since when, cycles */
+	bool serves;		/* ... it may give out more */
 	uint32_t picks;		/* picks in a row from runnext and newborns,
 				 * weighted: next_queued */
 	uint32_t line_turns;	/* see next_oldest */
@@ -129,8 +135,13 @@ fair_goes_on(struct fairness *f)
 	return unlikely(a_load_relaxed(&f->timed)) && fair_goes_on_timed(f);
 }
 
-/* The owner: the next source that is due, which ends its being due; or -1. */
-int fair_next_due(struct fairness *f);
+/*
+ * The owner: the next source that is due, or -1. It is due no longer after one
+ * pick; newborns after some 0.7 ms, unless `more` is false.
+ * empty: it had none, or the last one.
+ */
+int fair_next_due(struct fairness *f, bool more);
+void fair_due_empty(struct fairness *f);
 
 /* The monitor: is an urgent goroutine running, on a P that shares? */
 static inline bool

@@ -22,9 +22,11 @@
 #include <stdlib.h>
 
 #include "defer.h"
+#include "events.h"
 #include "netpoll.h"
 #include "sched.h"
 #include "start.h"
+#include "user_block.h"
 
 static struct g *
 current(void)
@@ -59,8 +61,10 @@ in_child(void)
 {
 	forked = current();
 	self()->mp = NULL;
+	user_blocks_forked();
 	defer_forked();
 	netpoll_forked();
+	events_forked();
 	sched_forked();
 }
 

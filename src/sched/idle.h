@@ -48,6 +48,8 @@ void p_idle_put(struct p *pp);
 struct p *p_idle_get(void);
 /* `near` if it is idle, else any. */
 struct p *p_idle_get_near(struct p *near);
+/* One that was last seen near that position, if there is such a one. */
+struct p *p_idle_get_at(uint32_t position);
 bool p_is_idle(uint32_t id);
 
 #endif

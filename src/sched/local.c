@@ -17,6 +17,7 @@
 #include "exit_hook.h"
 #include "fatal.h"
 #include "sched.h"
+#include "user_block.h"
 #include "weft.h"
 
 enum { ROUNDS = 4 };
@@ -51,7 +52,7 @@ unlink_local(struct locals *t, struct local **at)
 	*at = l->next;
 	if (!l->next)
 		t->last = at;
-	free(l);
+	user_block_free(l);
 }
 
 /* A step of the exit hook: destroys the oldest value. */
@@ -109,7 +110,7 @@ find(struct locals *t, const weft_gls *key)
 static int
 add(struct locals *t, weft_gls *key, void *value)
 {
-	struct local *l = malloc(sizeof *l);
+	struct local *l = user_block_alloc(sizeof *l);
 
 	if (!l)
 		return -ENOMEM;

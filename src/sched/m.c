@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "deadlock.h"
+#include "events.h"
 #include "expire.h"
 #include "fatal.h"
 #include "idle.h"
@@ -20,16 +21,21 @@
 #include "preempt.h"
 #include "sched.h"
 #include "slab.h"
+#include "watch.h"
 
 enum {
 	M_STACK_BYTES = 256 * 1024,
 	/* What is before it is kept for the next thread. */
-	M_NEW = offsetof(struct m, thread_state)
+	M_NEW = offsetof(struct m, thread_state),
+	/* Idle Ms that are looked at for a near one, under the lock. */
+	NEAR_MAX = 32
 };
 #define DECAY_NS (INT64_C(1000000000))
 #define REFUSED_NS (INT64_C(10000000))
 
-static struct slab slab = SLAB_INIT(struct m);
+struct slab m_slab = SLAB_INIT(struct m);
+
+void (*watch_thread)(struct m *mp, bool begins);
 
 struct each {
 	void (*fn)(struct m *mp, void *arg);
@@ -49,7 +55,7 @@ m_each(void (*fn)(struct m *mp, void *arg), void *arg)
 {
 	struct each e = { fn, arg };
 
-	slab_each(&slab, each_record, &e);
+	slab_each(&m_slab, each_record, &e);
 }
 
 /* ---- the idle list: sched.lock held ---- */
@@ -65,6 +71,8 @@ m_idle_put(struct m *mp)
 	sched.idle_m.next->prev = &mp->idle;
 	sched.idle_m.next = &mp->idle;
 	sched.n_idle_m++;
+	if (unlikely(!topology.flat))
+		mp->position = topology_here();
 	a_store_relaxed(&mp->surplus,
 	    sched.n_idle_m > a_load_relaxed(&sched.procs));
 }
@@ -97,7 +105,46 @@ m_idle_get(void)
 	return mp;
 }
 
+/* Not closer than a shared cache: the thread that asks is on the core. */
+struct m *
+m_idle_get_near(uint32_t position)
+{
+	struct list *it = sched.idle_m.next;
+	struct m *best = NULL;
+	enum distance d, least = DISTANCES;
+
+	if (likely(topology.flat))
+		return m_idle_get();
+	for (int n = 0; n < NEAR_MAX && it != &sched.idle_m; it = it->next) {
+		struct m *mp = container_of(it, struct m, idle);
+
+		d = topology_distance(position, mp->position);
+		if (mp != sched.watcher && d < least) {
+			best = mp;
+			least = d;
+		}
+		n = least <= DISTANCE_CACHE ? NEAR_MAX : n + 1;
+	}
+	if (!best)
+		return m_idle_get();
+	m_idle_remove(best);
+	return best;
+}
+
 /* ---- sleeping ---- */
+
+/* Most of the time it is where it was: no other core's copy is lost. */
+cold void
+m_locate_slow(struct p *pp)
+{
+	uint32_t here = topology_here();
+
+	if (a_load_relaxed(&sched.position[pp->id]) == here)
+		return;
+	a_store_relaxed(&sched.position[pp->id], here);
+	g_move(&pp->gs, topology_node(here));
+	stack_move(&pp->stacks, topology_node(here));
+}
 
 void
 m_acquire(struct m *mp, struct p *pp)
@@ -109,6 +156,8 @@ m_acquire(struct m *mp, struct p *pp)
 		pp->fair.global_at = 0;
 	a_store_relaxed(&mp->pp, pp);
 	a_store_rel(&pp->mp, mp);	/* pairs with stuck_check */
+	m_locate(pp);
+	events_p_start(mp, pp);
 }
 
 struct p *
@@ -117,6 +166,7 @@ m_release(struct m *mp)
 	struct p *pp = m_p(mp);
 
 	check(a_load_relaxed(&mp->inside));
+	events_p_stop(mp);
 	a_store_relaxed(&pp->mp, NULL);
 	a_store_relaxed(&mp->pp, NULL);
 	return pp;
@@ -328,7 +378,7 @@ record_get(void)
 	if (mp)
 		sched.free_m = mp->free_link;
 	lock_drop(&sched.lock);
-	return mp ? mp : slab_carve(&slab, &one);
+	return mp ? mp : slab_carve(&m_slab, &one);
 }
 
 static void
@@ -375,8 +425,10 @@ m_main(void *arg)
 
 	self()->mp = mp;
 	a_store_relaxed(&mp->tid, (uint32_t)os_thread_id());
+	a_store_relaxed(&mp->alive, true);
 	thread_state_locate(&mp->thread_state);
 	os_thread_bounds(&mp->own_lo, &mp->own_hi);
+	mp->me = self();
 	self()->lock_wait = &mp->lock_wait;
 	os_sigmask_set(sched.sigmask);
 	os_thread_precise_sleep();
@@ -384,17 +436,23 @@ m_main(void *arg)
 	/* The record's last thread may have ended with the signal pending:
 	 * the verdict would stay SENT, and no other signal be sent. */
 	a_store_relaxed(&mp->verdict, VERDICT_IDLE);
-	a_store_relaxed(&mp->can_signal,
-	    os_sigstack_install(&mp->sigstack) == 0);
-	if (!a_load_relaxed(&mp->can_signal))
+	a_store_relaxed(&mp->no_sigstack,
+	    os_sigstack_install(&mp->sigstack) != 0);
+	a_store_relaxed(&mp->can_signal, !a_load_relaxed(&mp->no_sigstack));
+	if (a_load_relaxed(&mp->no_sigstack))
 		say("weft: warning: no memory for a signal stack: an overflow "
 		    "on thread %d will not be reported\n", mp->id);
 	san_thread(&mp->san);
+	if (watch_thread)
+		watch_thread(mp, true);
 	if (begin(mp))
 		sched_loop(mp);
 	if (mp->exits)
 		end_pinned(mp);
+	a_store_relaxed(&mp->alive, false);
 	a_store_relaxed(&mp->can_signal, false);
+	if (watch_thread)
+		watch_thread(mp, false);
 	os_sigstack_remove(&mp->sigstack);
 	self()->mp = NULL;
 	record_put(mp);

@@ -24,14 +24,20 @@
 #ifndef M_H
 #define M_H
 
+#include <ucontext.h>
+
+#include "dwarf.h"
 #include "g.h"
 #include "list.h"
 #include "lock.h"
 #include "os.h"
 #include "thread_state.h"
 #include "tls_self.h"
+#include "topology.h"
 
 struct p;
+struct slab;
+struct stack_request;
 
 enum { DEADLOCK_RETRIES = 3 };
 
@@ -75,12 +81,30 @@ struct m {
 	a32 retake;		/* enum retake: shall it lose its P? */
 	a32 preempt_req;	/* shall yield at its next checkpoint */
 	a32 verdict;		/* of the preemption signal: see preempt.h */
+	/* itself and a thread that dumps: see preempt/stack_request.h */
+	APTR(struct stack_request) stack_request;
+	a32 paused_gen;		/* odd while its goroutine is paused, ... */
+	uintptr_t paused_pc;	/* ... and has these registers */
+	uintptr_t paused_regs[DWARF_REGS];
+	const ucontext_t *paused_context;	/* ... here */
+	/* itself and the thread that records: see preempt/running_mark.h */
+	a32 mark_req;
+	/* itself and a thread that stops all others: see preempt/halt.h */
+	a32 halt;		/* enum halt */
+	const ucontext_t *halt_context;	/* ... if it is halted: what its
+				 * handler has interrupted */
+	/* itself, in a region without preemption; a collector, if it is halted
+	 * or does not run */
+	void *collect_cache;	/* kept when the record is reused */
 	/* the monitor, before it makes retake TAKEN; then itself */
 	uint8_t taken_why;	/* enum weft_retake_reason */
 	/* the monitor: CPU time of the thread when it was last seen detached */
 	int64_t detached_cpu;
-	/* itself, when its thread begins and ends; the monitor reads them */
+	/* itself, when its thread begins and ends; the monitor and reports read
+	 * them */
+	abool alive;
 	abool can_signal;	/* it has a signal stack */
+	abool no_sigstack;	/* there was no memory for one */
 	a32 tid;
 	a32 lock_wait;		/* it sleeps for a lock of ours: os/lock.c */
 
@@ -117,12 +141,18 @@ struct m {
 	/* under sched.lock */
 	struct list idle;	/* linked while on the idle list */
 	struct list paused;	/* linked while its goroutine is paused */
+	uint32_t position;	/* where it ran when it became idle, if the
+				 * machine is not flat: os/topology.h */
 	struct m *free_link;	/* records of Ms that ended */
 	/* atomic; written under sched.lock */
 	abool surplus;		/* idle beyond `procs`: ends after a while */
 
+	/* under the lock of observe/profile_cpu.c */
+	uint32_t cpu_timer;	/* number of its timer + 1, 0: none */
+
 	/* constant while the thread lives */
 	int id;
+	struct self *me;
 	uintptr_t own_lo, own_hi;	/* the thread's stack and TLS */
 	struct os_sigstack sigstack;
 	struct san san;
@@ -169,6 +199,8 @@ bool m_sleep(struct m *mp);
 /* The idle list. sched.lock held. */
 void m_idle_put(struct m *mp);
 struct m *m_idle_get(void);
+/* One that last ran near that position, if there is such a one. */
+struct m *m_idle_get_near(uint32_t position);
 /* Takes this one off the list; false if another thread already did. */
 bool m_idle_remove(struct m *mp);
 /* Marks the idle Ms beyond `procs` as surplus. No lock held. */
@@ -193,12 +225,24 @@ m_tid(const struct m *mp)
 
 /* Calls fn for every M record, also of threads that have ended. */
 void m_each(void (*fn)(struct m *mp, void *arg), void *arg);
+/* These records, for debuggers: observe/layout.c. */
+extern struct slab m_slab;
 
 /* The P this M has, or NULL. */
 static inline struct p *
 m_p(const struct m *mp)
 {
 	return a_load_relaxed(&mp->pp);
+}
+
+/* This M has P pp, and runs here now: see sched.position. Inside. */
+void m_locate_slow(struct p *pp);
+
+static inline void
+m_locate(struct p *pp)
+{
+	if (unlikely(!topology.flat))
+		m_locate_slow(pp);
 }
 
 /* Gives P pp, which no M has, to this M; and takes it back. Inside. */

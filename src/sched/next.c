@@ -5,6 +5,7 @@
  */
 #include "next.h"
 
+#include "events.h"
 #include "expire.h"
 #include "hard.h"
 #include "idle.h"
@@ -73,6 +74,7 @@ steal_now(struct p *pp, struct p *victim)
 	}
 	a_bump(&pp->stats.steals, 1);
 	a_bump(&pp->stats.stolen, n);
+	events_count(TR_STEAL, victim->id | n << 16);
 	return gp;
 }
 
@@ -124,30 +126,50 @@ owner_is_slow(struct p *victim)
 	return true;
 }
 
+/* Of the P of that number, if it is worth stealing. */
+static always_inline struct g *
+steal_from(struct p *pp, uint32_t id)
+{
+	struct p *victim = p_at(id);
+
+	if (victim == pp || p_is_idle(id) || runq_empty(&victim->q))
+		return NULL;
+	if (runq_len(&victim->q) < STEAL_AT_ONCE && !HARD_ON &&
+	    (owner_keeps_up(victim) || !owner_is_slow(victim)))
+		return NULL;
+	return steal_now(pp, victim);
+}
+
+/* On a machine that is not flat: those that were last seen near first. */
+static cold struct g *
+steal_near_first(struct p *pp)
+{
+	struct g *gp = NULL;
+	struct near_order n;
+
+	m_locate(pp);
+	near_order_start(&n, &sched.steal_order, rand_next(&pp->rand),
+	    sched.position, a_load_relaxed(&sched.position[pp->id]));
+	for (; near_order_more(&n) && !stop_requested() && !gp;
+	    near_order_next(&n))
+		gp = steal_from(pp, n.o.pos);
+	return gp;
+}
+
 /* Spinning. Visits every other P that is not idle, in random order. */
 static struct g *
 steal(struct p *pp)
 {
 	struct steal_order o = steal_order_start(&sched.steal_order,
 	    rand_next(&pp->rand));
+	struct g *gp = NULL;
 
-	for (; steal_order_more(&o); steal_order_next(&o)) {
-		struct p *victim = p_at(o.pos);
-		struct g *gp;
-
-		if (stop_requested())
-			return NULL;
-		if (victim == pp || p_is_idle(o.pos) ||
-		    runq_empty(&victim->q))
-			continue;
-		if (runq_len(&victim->q) < STEAL_AT_ONCE && !HARD_ON &&
-		    (owner_keeps_up(victim) || !owner_is_slow(victim)))
-			continue;
-		gp = steal_now(pp, victim);
-		if (gp)
-			return gp;
-	}
-	return NULL;
+	if (unlikely(!topology.flat))
+		return steal_near_first(pp);
+	for (; steal_order_more(&o) && !stop_requested() && !gp;
+	    steal_order_next(&o))
+		gp = steal_from(pp, o.pos);
+	return gp;
 }
 
 /*
@@ -197,16 +219,20 @@ steal_from_others(struct m *mp, struct p *pp)
 static cold struct g *
 serve_due(struct m *mp, struct p *pp)
 {
+	bool more = !expire_due(pp);
 	struct g *gp = NULL;
 	int source;
 
-	while (!gp && (source = fair_next_due(&pp->fair)) >= 0)
+	while (!gp && (source = fair_next_due(&pp->fair, more)) >= 0) {
 		gp = source == FAIR_NEXT ? runq_take_next(&pp->q) :
 		    source == FAIR_RING ? runq_get(&pp->q) :
 		    source == FAIR_NEWEST ? deque_pop(&pp->q.deque) :
 		    source == FAIR_OLDEST ? deque_steal(&pp->q.deque) :
 		    source == FAIR_GLOBAL ? global_turn(pp, false) :
 		    steal_from_others(mp, pp);
+		if (!gp)
+			fair_due_empty(&pp->fair);
+	}
 	return gp;
 }
 

@@ -17,8 +17,8 @@
  *    in the       shares, once others had as   wait, the next pick then the
  *    global queue long as the last one took    comes here again    monitor
  *                                                                  preempts
- *  3 a source     the monitor marked it: it    the pick, which     6 slices
- *    that is due  gave out none for a slice;   clears the bit;
+ *  3 a source     the monitor marked it: it    the pick; newborns  6 slices
+ *    that is due  gave out none for a slice;   have 0.7 ms;
  *                 not before the runnext of    several are served
  *                 an urgent chain              in rotation
  *  4 timers: own  one is due; what it wakes    the 5th time in a   a switch;
@@ -71,6 +71,7 @@
 
 #include "expire.h"
 #include "insn.h"
+#include "latency.h"
 #include "netpoll.h"
 #include "sched.h"
 
@@ -217,6 +218,7 @@ next_local(struct p *pp)
 	if (unlikely(stop_requested() || expire_due(pp) || due(pp)))
 		return NULL;
 	if (unlikely(next_global_turn(pp))) {
+		latency_choose(pp);
 		if (pp->has_pinned_m)
 			return NULL;	/* always its turn: see m_acquire */
 		if (++pp->fair.global_turns % STEAL_FIRST_EVERY == 0 ||

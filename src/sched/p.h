@@ -13,7 +13,9 @@
 #include "runq.h"
 #include "stack.h"
 #include "timer_heap.h"
+#include "trace_ring.h"
 
+struct backtrace;
 struct m;
 
 /*
@@ -36,6 +38,15 @@ enum pstate { P_DEAD, P_IDLE, P_RUNNING, P_STOPPED };
 struct pstats {
 	a64 spawned, ended, switches, parks, yields;
 	a64 steals, stolen, overflows, wakes;
+};
+
+/* Which goroutine is timed next; the M that has the P. See latency.h. */
+struct p_latency {
+	int64_t last;		/* when the last one became runnable */
+	uint64_t at;		/* stats.switches at the last choice, */
+	uint32_t skip;		/* ... and how many more are let pass, */
+	uint8_t mark;		/* ... until one is marked with this */
+	uint32_t rate;		/* one is chosen from 4 ^ rate of these */
 };
 
 /* What the monitor saw of a P in its last round. See stuck.c. */
@@ -85,13 +96,19 @@ struct p {
 	struct rand rand;
 	struct gcache gs;
 	struct stack_cache stacks;
+	struct p_latency latency;
 	struct pstats stats;
+	struct trace_ring trace;	/* but for `chunk`: see there */
 
 	/* thieves, atomic: stats.switches when one last searched it */
 	a64 thief_saw cache_aligned;
 
 	struct runq q;		/* see runq.h */
 	struct timer_heap timers;	/* see timer_heap.h */
+
+	/* the M that has the P, while it takes a stack for a trace; NULL until
+	 * the first. Too large for a small stack */
+	struct backtrace *walk;
 } cache_aligned;
 
 #endif

@@ -12,21 +12,29 @@
  */
 #include "sched.h"
 
+#include "events.h"
 #include "exit_hook.h"
 #include "fatal.h"
 #include "fork.h"
 #include "hard.h"
 #include "idle.h"
+#include "insn.h"
+#include "latency.h"
 #include "monitor.h"
+#include "newborn.h"
 #include "next.h"
+#include "observed.h"
 #include "pin.h"
 #include "place.h"
 #include "spawn.h"
+#include "watch.h"
 #include "weft.h"
 
 enum {
 	READY_LOCAL_MAX = 32
 };
+
+void (*watch_waited)(struct g *gp, enum wait_reason reason, uint64_t since);
 
 struct sched sched = {
 	.lock = LOCK_INIT(RANK_SCHED),
@@ -108,7 +116,8 @@ sched_submit(struct p *pp, struct g *gp)
 static cold void
 ready_from_outside(struct g *gp)
 {
-	g_set(gp, G_WAITING, G_RUNNABLE);
+	make_runnable(gp, G_WAITING);
+	events_ready(NULL, gp);
 	put_global(gp);
 	idle_wake();
 }
@@ -124,7 +133,8 @@ sched_ready(struct g *gp)
 		return;
 	}
 	was = rt_enter(mp);
-	g_set(gp, G_WAITING, G_RUNNABLE);
+	make_runnable(gp, G_WAITING);
+	events_ready(mp, gp);
 	if (likely(m_p(mp)))
 		put_next(m_p(mp), gp);
 	else
@@ -165,9 +175,10 @@ sched_ready_list(struct glist *l)
 			sched_ready(glist_pop(l));
 		return;
 	}
-	for (struct g *gp = l->head; gp; gp = gp->link)
-		g_set(gp, G_WAITING, G_RUNNABLE);
 	was = mp ? rt_enter(mp) : 0;
+	for (struct g *gp = l->head; gp; gp = gp->link)
+		make_runnable(gp, G_WAITING);
+	events_ready_list(mp, l);
 	ready_many(mp ? m_p(mp) : NULL, l);
 	idle_wake();
 	if (mp)
@@ -180,7 +191,8 @@ sched_ready_urgent(struct glist *l)
 	if (!l->n)
 		return;
 	for (struct g *gp = l->head; gp; gp = gp->link)
-		g_set(gp, G_WAITING, G_RUNNABLE);
+		make_runnable(gp, G_WAITING);
+	events_ready_list(m_self(), l);
 	lock_take(&sched.lock);
 	globq_put_urgent(&sched.globq, l);
 	lock_drop(&sched.lock);
@@ -238,7 +250,8 @@ commit_park(struct m *mp, struct g *gp)
 	hard_pause();
 	if (!mp->unlockf || mp->unlockf(gp, mp->unlock_arg))
 		return;
-	g_set(gp, G_WAITING, G_RUNNABLE);
+	make_runnable(gp, G_WAITING);
+	events_ready(mp, gp);
 	if (likely(m_p(mp)))
 		put_next(m_p(mp), gp);
 	else
@@ -262,7 +275,9 @@ alternate_sources(struct p *pp)
 static noinline void
 commit_yield_global(struct m *mp, struct g *gp)
 {
-	g_set(gp, G_RUNNING, G_RUNNABLE);
+	if (m_p(mp))
+		latency_choose_preempted(m_p(mp), gp);
+	make_runnable(gp, G_RUNNING);
 	put_global(gp);
 	if (m_p(mp))
 		alternate_sources(m_p(mp));
@@ -285,7 +300,7 @@ finish_switch(struct m *mp, struct san *me)
 	if (unlikely(gp->canary) && !stack_intact(g_stack(gp)))
 		fatal_overflow(gp);
 	if (mp->after == AFTER_YIELD && likely(m_p(mp))) {
-		g_set(gp, G_RUNNING, G_RUNNABLE);
+		make_runnable(gp, G_RUNNING);
 		put_last(m_p(mp), gp);
 		/* On no queue until now: an M that parked missed it */
 		idle_wake();
@@ -313,15 +328,17 @@ fatal_no_memory(struct g *gp)
 }
 
 bool
-sched_give_stack(struct p *pp, struct g *gp)
+sched_give_stack(struct stack_cache *cache, struct g *gp)
 {
-	struct stack *s = stack_get(&pp->stacks, gp->stack_class);
+	struct stack *s = stack_get(cache, gp->stack_class);
 
 	if (unlikely(!s))
 		return false;
-	a_store_relaxed(&gp->stack, s);
 	gp->canary = s->guard == GUARD_CANARY;
 	frame_make(&gp->frame, stack_top(s));
+	/* A dump that sees the stack does not see the context of the last
+	 * goroutine that had this record. */
+	a_store_relaxed(&gp->stack, s);
 	if (gp->fenv)
 		gp->frame.fpctl = FPCTL_DEFAULT | FPCTL_OWN;
 	san_start(&gp->san, s->lo, stack_bytes(s));
@@ -332,7 +349,7 @@ sched_give_stack(struct p *pp, struct g *gp)
 static inline void
 make_current(struct m *mp, struct p *pp, struct g *gp)
 {
-	if (!g_stack(gp) && unlikely(!sched_give_stack(pp, gp)))
+	if (!g_stack(gp) && unlikely(!sched_give_stack(&pp->stacks, gp)))
 		fatal_no_memory(gp);
 	g_set(gp, G_RUNNABLE, G_RUNNING);
 	a_store_rel(&mp->curg, gp);	/* pairs with on_stack */
@@ -342,9 +359,11 @@ make_current(struct m *mp, struct p *pp, struct g *gp)
 /*
  * Leaves the current goroutine for `next`, or for g0 if that is NULL. Inside.
  * Returns, inside, when the goroutine is resumed: the M that it is on then.
+ * `seen`: it is observed, and that it leaves was told.
  */
 static always_inline struct m *
-switch_from(struct m *mp, struct g *gp, struct g *next, enum after after)
+switch_from(struct m *mp, struct g *gp, struct g *next, enum after after,
+    bool seen)
 {
 	struct frame *to = &mp->g0;
 	struct san *to_san = &mp->san;
@@ -360,6 +379,8 @@ switch_from(struct m *mp, struct g *gp, struct g *next, enum after after)
 	}
 	if (next) {
 		make_current(mp, m_p(mp), next);
+		if (seen)
+			events_start(m_p(mp), next, true);
 		to = &next->frame;
 		to_san = &next->san;
 	} else {
@@ -392,27 +413,50 @@ next_after_park(struct p *pp)
 	return likely(gp) ? gp : next_local_noinline(pp);
 }
 
-/* Inside on entry, outside on return. */
+/* Inside on entry, outside on return. `seen`: see switch_from. */
 static always_inline void
-park(struct m *mp, enum wait_reason reason, enum after after)
+park_as(struct m *mp, enum wait_reason reason, enum after after, bool seen)
 {
 	struct g *gp = m_g(mp), *next = NULL;
 	struct p *pp = m_p(mp);
+	uint64_t since = 0;
 
 	if (unlikely(gp->holds_thread))
 		pin_bind_parked(mp, gp);
 	a_store_relaxed(&gp->reason, (uint8_t)reason);
 	g_set(gp, G_RUNNING, G_WAITING);
+	if (seen)
+		events_block(mp, reason,
+		    after == AFTER_DROP ? mp->unlock_arg : NULL);
 	if (likely(pp)) {
 		a_bump(&pp->stats.parks, 1);
 		next = next_after_park(pp);
 	} else {
 		a_add_relaxed(&sched.no_p_stats.parks, 1);
 	}
-	mp = switch_from(mp, gp, next, after);
+	if (seen && observed_by() & OBSERVED_WAITS)
+		since = cpu_cycles();
+	mp = switch_from(mp, gp, next, after, seen);
+	if (seen && since)
+		watch_waited(gp, reason, since);
 	if (place_watched())
 		place_resumed(mp);
 	rt_leave_out(mp);
+}
+
+static noinline void
+park_seen(struct m *mp, enum wait_reason reason, enum after after)
+{
+	park_as(mp, reason, after, true);
+}
+
+static always_inline void
+park(struct m *mp, enum wait_reason reason, enum after after)
+{
+	if (observed())
+		park_seen(mp, reason, after);
+	else
+		park_as(mp, reason, after, false);
 }
 
 void
@@ -469,6 +513,13 @@ yield_holding(struct m *mp, struct p *pp)
 	rt_leave_out(m_self());
 }
 
+static noinline struct m *
+yield_seen(struct m *mp, struct g *gp, struct g *next)
+{
+	events_yield(mp, TRACE_YIELD_ASKED);
+	return switch_from(mp, gp, next, AFTER_YIELD, true);
+}
+
 /* Outside on entry and return. */
 static always_inline void
 yield(struct m *mp, struct g *gp)
@@ -492,7 +543,10 @@ yield(struct m *mp, struct g *gp)
 	} else {
 		a_add_relaxed(&sched.no_p_stats.yields, 1);
 	}
-	mp = switch_from(mp, gp, next, AFTER_YIELD);
+	if (observed())
+		mp = yield_seen(mp, gp, next);
+	else
+		mp = switch_from(mp, gp, next, AFTER_YIELD, false);
 	if (place_watched())
 		place_yielded(mp, __builtin_return_address(0));
 	rt_leave_out(mp);
@@ -511,7 +565,8 @@ sched_yield_global(void)
 {
 	struct m *mp = m_self();
 
-	switch_from(mp, m_g(mp), NULL, AFTER_PREEMPT);
+	events_yield(mp, m_p(mp) ? TRACE_YIELD_PREEMPTED : TRACE_YIELD_NO_P);
+	switch_from(mp, m_g(mp), NULL, AFTER_PREEMPT, false);
 }
 
 public void
@@ -531,7 +586,8 @@ weft_yield(void)
 noreturn static void
 exit_to(struct m *mp, struct g *gp, struct g *next)
 {
-	switch_from(mp, gp, next, AFTER_EXIT);
+	events_end(mp);
+	switch_from(mp, gp, next, AFTER_EXIT, true);
 	fatal("a goroutine that ended was resumed");
 }
 
@@ -543,6 +599,19 @@ sched_exit(void)
 	rt_enter(mp);
 	mp->exits = pin_end(mp, m_g(mp));
 	exit_to(mp, m_g(mp), m_p(mp) ? next_local(m_p(mp)) : NULL);
+}
+
+/* The same as next_local; a future that has no other hold is claimed. */
+static always_inline struct g *
+next_begun(struct p *pp)
+{
+	struct g *gp;
+
+	do {
+		gp = next_local(pp);
+	} while (gp && unlikely(a_load_relaxed(&gp->hold) == HOLD_FUTURE) &&
+	    !newborn_begin(pp, gp));
+	return gp;
 }
 
 /*
@@ -564,12 +633,13 @@ exit_into_next(void)
 	pp = m_p(mp);
 	if (unlikely(!pp || gp->pins))
 		sched_exit();
-	next = next_local(pp);
+	next = next_begun(pp);
 	if (SAN_ON || !next || g_stack(next) || a_load_relaxed(&next->hold) ||
 	    next->fenv || gp->fenv || next->stack_class != gp->stack_class)
 		exit_to(mp, gp, next);
 	if (unlikely(gp->canary) && !stack_intact(g_stack(gp)))
 		fatal_overflow(gp);
+	events_end(mp);
 	a_store_relaxed(&next->stack, g_stack(gp));
 	next->canary = gp->canary;
 	next->frame.fpctl = 0;
@@ -578,6 +648,7 @@ exit_into_next(void)
 	g_free(&pp->gs, gp);
 	a_bump_rel(&pp->stats.ended, 1);	/* pairs with spawn_count */
 	make_current(mp, pp, next);
+	events_start(pp, next, true);
 	return next;
 }
 
@@ -615,6 +686,7 @@ sched_loop(struct m *mp)
 		    !pin_resolve_hold(mp, gp))
 			continue;
 		make_current(mp, m_p(mp), gp);
+		events_start(m_p(mp), gp, false);
 		a_store_relaxed(&mp->unmovable, false);
 		a_store_relaxed(&mp->prev_g, NULL);
 		mp->prev_san = &mp->san;

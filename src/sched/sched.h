@@ -22,30 +22,39 @@ enum {
 	MASK_WORDS = PROCS_MAX / 64
 };
 
+_Static_assert((int)PROCS_MAX <= (int)STEAL_ORDER_MAX, "an order has all Ps");
+
 /* Why no M may run goroutines now: bits of sched.stopping. */
 enum {
 	STOP_WORLD = 1,		/* for a moment: world.c */
 	STOP_ENDED = 2		/* for good: the main goroutine returned */
 };
 
+/*
+ * Words that are read in every switch or wake-up, and hardly ever written, do
+ * not share a cache line with those that are written whenever a P becomes idle
+ * or the lock is taken: docs/design.md, "Shared words".
+ */
 struct sched {
-	struct lock lock;
-
-	/* any thread, atomic; written under lock */
-	a32 stopping;
-	a32 n_idle_p;
-	a64 idle_mask[MASK_WORDS];	/* which Ps are IDLE */
+	/* read in every switch; any thread, atomic; written under lock */
+	a32 stopping cache_aligned;
 	a32 procs;			/* changed with the world stopped */
 
-	/* any thread, atomic: Ms that search for work; see idle.c */
+	/* read in every wake-up; any thread, atomic; written under lock, when
+	 * an M parks or is woken */
+	a32 n_idle_p cache_aligned;
+	/* ... and, not under lock: Ms that search for work; see idle.c */
 	a32 n_spinning;
-
-	/* see runq.h */
-	struct globq globq;
-
-	/* any thread, atomic; written under lock: until when the watcher
-	 * sleeps; see expire.c */
+	/* until when the watcher sleeps; see expire.c */
 	a64 watch_until;
+
+	/* the same, read by thieves */
+	a64 idle_mask[MASK_WORDS] cache_aligned;	/* which Ps are IDLE */
+
+	/* read in every search; see runq.h */
+	struct globq globq cache_aligned;
+
+	struct lock lock cache_aligned;
 
 	/* under lock */
 	struct list idle_m;
@@ -57,6 +66,10 @@ struct sched {
 	struct m *watcher;		/* idle M that waits for timers */
 	int next_m_id;
 	uint32_t stop_wait;		/* Ps still to stop */
+	uint32_t collecting;		/* not 0: a collector works, and will
+					 * wake those that wait for it */
+	bool resizing;			/* a helper changes procs, which no
+					 * foreign thread needs to end */
 	uint64_t idle_gen;		/* times a P left the idle list */
 	/* atomic; written under lock: Ms that run a goroutine without a P, by
 	 * enum detached; DETACHED_NOT: all of them */
@@ -69,10 +82,14 @@ struct sched {
 	bool main_exited;		/* by weft_goexit */
 
 	/* changed with the world stopped, read by Ms that have a P */
-	struct steal_order_table steal_order;
+	struct steal_order_table steal_order cache_aligned;
 
 	/* any thread, atomic: filled from the front, never emptied */
 	APTR(struct p) allp[PROCS_MAX];
+
+	/* where each P was last seen, if the machine is not flat. The M that
+	 * has the P writes it if it has changed; any thread, atomic */
+	a32 position[PROCS_MAX] cache_aligned;
 
 	/* constant after boot */
 	uint32_t max_m;
@@ -83,7 +100,7 @@ struct sched {
 	/* any thread, atomic: called when the main goroutine has returned */
 	struct { void (*v_)(void); } on_end;
 
-	struct note stop_note;
+	struct note stop_note cache_aligned;
 	struct note run_note;		/* the thread in weft_run sleeps: woken
 					 * at the end, poked by m_request */
 	struct pstats no_p_stats;	/* of threads without a P: added to
@@ -147,10 +164,10 @@ void sched_ready_urgent(struct glist *l);
 void sched_submit(struct p *pp, struct g *gp);
 
 /*
- * A goroutine gets a stack when it first runs (the main one at boot). False on
- * allocation failure. P held.
+ * A goroutine gets a stack when it first runs (the main one at boot, one with
+ * labels when it is spawned). False on allocation failure. Owner of the cache.
  */
-bool sched_give_stack(struct p *pp, struct g *gp);
+bool sched_give_stack(struct stack_cache *cache, struct g *gp);
 
 /* Yields to the end of the own queue. On a goroutine. */
 void sched_yield_now(void);

@@ -10,16 +10,25 @@
  * An owned goroutine (of a group or a waitgroup) runs a function of its owner,
  * which calls the user's: see g_set_owner. It takes the path of weft_spawn with
  * a copied argument, so the path of a plain weft_go knows nothing of it.
+ *
+ * A goroutine may begin later: when a descriptor is readable, at a time, when
+ * it has received from a channel. It is WAITING from the start, with the reason
+ * of a goroutine that waits for the same, and it differs from one in having no
+ * stack: whatever wakes it makes it run for the first time.
  */
 #include "spawn.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "events.h"
 #include "exit_hook.h"
+#include "expire.h"
 #include "fatal.h"
 #include "fork.h"
 #include "hard.h"
+#include "latency.h"
+#include "observed.h"
 #include "preempt.h"
 #include "readable.h"
 #include "sched.h"
@@ -111,7 +120,8 @@ make(struct p *pp, int stack_class, const weft_site *site,
 	gp->args[0] = (uintptr_t)arg;
 	gp->stack_class = (uint8_t)stack_class;
 	gp->captured = CAPTURE_NONE;
-	gp->main = gp->fenv = gp->holds_thread = false;
+	gp->main = gp->fenv = gp->holds_thread = gp->in_future = false;
+	a_store_relaxed(&gp->labelled, false);
 	gp->regions = 0;
 	a_store_relaxed(&gp->named, false);
 	return gp;
@@ -152,6 +162,7 @@ spawn_waiting(const weft_site *site, void (*fn)(void *), void *arg)
 		count(pp);
 		a_store_relaxed(&gp->reason, WAIT_SLEEP);
 		g_set(gp, G_DEAD, G_WAITING);
+		events_create(mp, gp, true);
 	}
 	if (mp)
 		rt_leave(mp, was);
@@ -172,6 +183,41 @@ options(const weft_opt *opt, size_t bytes, weft_opt *room)
 		return opt;
 	convert(room, opt, bytes);
 	return room;
+}
+
+static void
+attach_readable(struct g *gp, uint64_t fd)
+{
+	readable_attach((int)fd, gp);
+}
+
+static void
+attach_time(struct g *gp, uint64_t when)
+{
+	expire_arm_g(gp, (int64_t)when);
+}
+
+/* The goroutine that is being made does not begin at once: capture_into. */
+static cold void
+begin_later(struct g *gp, enum wait_reason reason,
+    void (*attach)(struct g *gp, uint64_t arg), uint64_t arg)
+{
+	struct self *me = self();
+
+	a_store_relaxed(&gp->reason, reason);
+	me->spawn_attach = attach;
+	me->spawn_arg = arg;
+}
+
+/* The same, if the options say so. */
+static cold void
+begin_as_told(struct g *gp, const weft_opt *opt)
+{
+	if (opt->readable_)
+		begin_later(gp, WAIT_READ, attach_readable,
+		    (uint64_t)opt->readable_ - 1);
+	else if (opt->at_)
+		begin_later(gp, WAIT_SLEEP, attach_time, (uint64_t)opt->at_);
 }
 
 /* The class of stack that is asked for, and the descriptor is reserved. */
@@ -202,6 +248,27 @@ no_record(struct m *mp, const weft_opt *opt)
 }
 
 /*
+ * A goroutine has the labels of its spawner. They are in the header of its
+ * stack, so it gets that now. If there is no memory for one it has no labels:
+ * it may not even run. Inside, or a thread without an M.
+ */
+static cold void
+inherit_labels(struct m *mp, struct g *gp)
+{
+	struct g *from = mp ? m_g(mp) : NULL;
+	struct stack_cache none = {0};
+	struct stack_cache *cache = mp && m_p(mp) ? &m_p(mp)->stacks : &none;
+
+	if (!from || !a_load_relaxed(&from->labelled))
+		return;
+	if (sched_give_stack(cache, gp)) {
+		a_store_relaxed(&g_stack(gp)->labels,
+		    a_load_relaxed(&g_stack(from)->labels));
+		a_store_relaxed(&gp->labelled, true);
+	}
+}
+
+/*
  * Lets others run, makes the record: 0, or -errno. On success the caller is
  * inside, on M *mp, or is a thread without one: NULL.
  */
@@ -227,33 +294,48 @@ prepare(const weft_opt *opt, const weft_site *site, void (*fn)(void *),
 	return 0;
 }
 
-/* The same for one that begins when a descriptor is readable. */
+/* A goroutine has been made, and no other thread knows of it yet. */
 static cold void
-publish_readable(struct m *mp, struct g *gp, int fd)
+tell_observers(struct m *mp, struct g *gp, bool waiting)
 {
-	a_store_relaxed(&gp->reason, WAIT_READ);
+	if (observed_by() & OBSERVED_LABELS)
+		inherit_labels(mp, gp);
+	events_create(mp, gp, waiting);
+}
+
+/* The same for one that begins later. */
+static cold void
+publish_later(struct m *mp, struct g *gp)
+{
+	void (*attach)(struct g *gp, uint64_t arg) = self()->spawn_attach;
+	uint64_t arg = self()->spawn_arg;
+
+	if (observed())
+		tell_observers(mp, gp, true);
 	g_set(gp, G_DEAD, G_WAITING);
 	if (mp)
 		rt_leave_out(mp);
-	readable_attach(fd, gp);
+	attach(gp, arg);
 }
 
 /*
  * Queues the new goroutine, and leaves. It may be gone when this returns: id
- * first. `when`: see weft_opt.readable_.
+ * first.
  */
 static int64_t
-publish(struct m *mp, struct g *gp, int when)
+publish(struct m *mp, struct g *gp, bool later)
 {
 	struct p *pp = mp ? m_p(mp) : NULL;
 	int64_t id = g_id(gp);
 
 	count(pp);
-	if (unlikely(when)) {
-		publish_readable(mp, gp, when - 1);
+	if (unlikely(later)) {
+		publish_later(mp, gp);
 		return id;
 	}
-	g_set(gp, G_DEAD, G_RUNNABLE);
+	if (observed())
+		tell_observers(mp, gp, false);
+	make_runnable(gp, G_DEAD);
 	sched_submit(pp, gp);
 	if (mp)
 		rt_leave_out(mp);
@@ -267,17 +349,17 @@ publish(struct m *mp, struct g *gp, int when)
  * nothing preempts it: what is kept in between is the thread's.
  */
 static inline void
-capture_into(struct g *gp, int readable)
+capture_into(struct g *gp)
 {
 	struct self *me = self();
 
 	me->spawning = gp;
-	me->spawn_readable = readable;
+	me->spawn_attach = NULL;
 	me->args = gp->args;
 }
 
-noreturn static cold void
-fatal_null(const char *verb, const weft_site *site)
+noreturn cold void
+spawn_fatal_null(const char *verb, const weft_site *site)
 {
 	fatal("%s(%s): null function (at %s:%d)", verb, site->fn, site->file,
 	    site->line);
@@ -317,15 +399,15 @@ weft_go_begin_(const weft_opt *opt, size_t opt_bytes, const weft_site *site,
 
 	opt = options(opt, opt_bytes, &room);
 	if (unlikely(!fn))
-		fatal_null("weft_go", site);
+		spawn_fatal_null("weft_go", site);
 	/* A goroutine has a runtime, or had one until a moment ago. */
 	if (unlikely(!m_self()) && !sched_is_up())
 		check_ended("weft_go", site);
 	err = prepare(opt, site, (void (*)(void *))fn, NULL, &mp, &gp);
 	if (unlikely(err))
 		fatal_refused("weft_go", site, opt ? opt->stack : 0, err);
-	gp->captured = (uint8_t)kind;
-	capture_into(gp, 0);
+	gp->captured = (uint8_t)kind & 3;
+	capture_into(gp);
 }
 
 public int
@@ -339,14 +421,36 @@ weft_try_go_begin_(const weft_opt *opt, size_t opt_bytes,
 
 	opt = options(opt, opt_bytes, &room);
 	if (unlikely(!fn))
-		fatal_null("weft_try_go", site);
+		spawn_fatal_null("weft_try_go", site);
 	if (unlikely(!sched_is_up()))
 		return -EPERM;
 	err = prepare(opt, site, (void (*)(void *))fn, NULL, &mp, &gp);
 	if (unlikely(err))
 		return err;
-	gp->captured = (uint8_t)kind;
-	capture_into(gp, opt ? opt->readable_ : 0);
+	gp->captured = (uint8_t)kind & 3;
+	capture_into(gp);
+	if (opt)
+		begin_as_told(gp, opt);
+	return 0;
+}
+
+int
+spawn_later_begin(const weft_opt *opt, size_t opt_bytes,
+    const weft_site *site, void (*run)(void *), void *start,
+    const struct spawn_later *later)
+{
+	weft_opt room;
+	struct m *mp;
+	struct g *gp;
+	int err = prepare(options(opt, opt_bytes, &room), site, run, NULL,
+	    &mp, &gp);
+
+	if (err)
+		return err;
+	gp->captured = CAPTURE_COPY;
+	gp->start = start;
+	capture_into(gp);
+	begin_later(gp, later->reason, later->attach, later->arg);
 	return 0;
 }
 
@@ -354,7 +458,7 @@ void
 spawn_owned_check(const char *verb, const weft_site *site, void (*fn)(void))
 {
 	if (unlikely(!fn))
-		fatal_null(verb, site);
+		spawn_fatal_null(verb, site);
 	if (unlikely(!sched_is_up()))
 		check_ended(verb, site);
 }
@@ -371,8 +475,45 @@ spawn_owned_begin(const weft_site *site, void (*fn)(void), int kind,
 		return err;
 	gp->captured = CAPTURE_COPY;
 	g_set_owner(gp, owner, fn, (enum capture)kind);
-	capture_into(gp, 0);
+	capture_into(gp);
 	return 0;
+}
+
+int
+spawn_future_begin(const weft_site *site, void (*run)(void *), void *future,
+    uint64_t args[ARG_WORDS], struct g **out)
+{
+	struct self *me;
+	struct m *mp;
+	int err = prepare(NULL, site, run, future, &mp, out);
+
+	if (unlikely(err))
+		return err;
+	me = self();
+	me->spawning = *out;
+	me->args = args;
+	return 0;
+}
+
+void
+spawn_future_end(void)
+{
+	struct self *me = self();
+	struct m *mp = me->mp;
+	struct g *gp = me->spawning;
+	struct p *pp = mp ? m_p(mp) : NULL;
+
+	count(pp);
+	if (observed())
+		tell_observers(mp, gp, false);
+	make_runnable(gp, G_DEAD);
+	g_make_claimable(gp);
+	/* Atomic: a dump or the scavenger may look at the goroutine that had
+	 * the record before, and find out only then that it is gone. */
+	a_or_relaxed(&gp->hold, HOLD_FUTURE);
+	sched_submit(pp, gp);
+	if (mp)
+		rt_leave_out(mp);
 }
 
 void
@@ -386,7 +527,7 @@ weft_go_end_(void)
 {
 	struct self *me = self();
 
-	return publish(me->mp, me->spawning, me->spawn_readable);
+	return publish(me->mp, me->spawning, me->spawn_attach != NULL);
 }
 
 int64_t
@@ -395,7 +536,7 @@ spawn_owned_end(void *arg)
 	struct self *me = self();
 
 	me->args[0] = (uintptr_t)arg;
-	return publish(me->mp, me->spawning, 0);
+	return publish(me->mp, me->spawning, false);
 }
 
 public int64_t
@@ -418,11 +559,17 @@ weft_spawn(const weft_opt *opt, size_t opt_bytes, void (*fn)(void *arg),
 	err = prepare(opt, &site, fn, (void *)(uintptr_t)arg, &mp, &gp);
 	if (err)
 		return err;
+	/* From here on a collector finds arg there; until here it has it from
+	 * a register. */
+	self()->spawning = gp;
+	__asm__ volatile("" : : "r"(arg) : "memory");
 	if (size) {
 		memcpy(gp->args, arg, size);
 		gp->captured = CAPTURE_COPY;
 	}
-	return publish(mp, gp, opt ? opt->readable_ : 0);
+	if (opt)
+		begin_as_told(gp, opt);
+	return publish(mp, gp, opt && (opt->readable_ || opt->at_));
 }
 
 calls_out public void
@@ -433,6 +580,9 @@ weft_goexit(void)
 
 	if (!gp)
 		fatal("weft_goexit: not on a goroutine");
+	if (gp->in_future)
+		fatal("weft_goexit: in the function of a future, which must "
+		    "return");
 	exit_hook_run(gp);
 	if (!m_self())
 		fork_child_exit(0);

@@ -14,6 +14,24 @@ struct g *spawn_waiting(const weft_site *site, void (*fn)(void *),
     void *arg);
 
 /*
+ * A goroutine that begins later; until then it is WAITING and has no stack.
+ * In three steps, as weft_go: begin takes the record, 0 or -errno; then the
+ * arguments are captured; weft_go_end_ calls attach(goroutine, arg), outside
+ * and with no lock held, which sees to it that sched_ready is called for it
+ * once. It runs run(args), which finds `start` in g->start, and sets g->defers
+ * to NULL first of all. After begin the caller is inside and returns at once.
+ */
+struct spawn_later {
+	enum wait_reason reason;
+	void (*attach)(struct g *gp, uint64_t arg);
+	uint64_t arg;
+};
+int spawn_later_begin(const weft_opt *opt, size_t opt_bytes,
+    const weft_site *site, void (*run)(void *), void *start,
+    const struct spawn_later *later);
+noreturn void spawn_fatal_null(const char *verb, const weft_site *site);
+
+/*
  * A goroutine that runs run(args) for its owner (see g_set_owner); run calls
  * g_call_owned. In three steps, as weft_go: check is fatal if fn is NULL or no
  * runtime was started; begin takes the record, 0 or -ENOMEM; then the
@@ -29,6 +47,14 @@ int64_t spawn_owned_end(void *arg);
 /* The owner must have the goroutine, and begin refused. */
 noreturn void spawn_owned_refused(const char *verb, const weft_site *site,
     int err);
+
+/*
+ * A goroutine that runs run(future), in three steps as above; the arguments are
+ * captured into args. Until it begins it can be claimed: see g_claim.
+ */
+int spawn_future_begin(const weft_site *site, void (*run)(void *),
+    void *future, uint64_t args[ARG_WORDS], struct g **out);
+void spawn_future_end(void);
 
 /* Goroutines that exist. */
 int64_t spawn_count(void);

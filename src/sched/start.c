@@ -12,19 +12,24 @@
 #include <errno.h>
 
 #include "cpu.h"
+#include "debug_env.h"
 #include "desc.h"
+#include "events.h"
 #include "exit_hook.h"
 #include "expire.h"
 #include "fatal.h"
+#include "follow.h"
 #include "fork.h"
 #include "idle.h"
 #include "monitor.h"
 #include "netpoll.h"
 #include "pause.h"
 #include "preempt.h"
+#include "ring.h"
 #include "sched.h"
 #include "sized.h"
 #include "spawn.h"
+#include "topology.h"
 #include "weft.h"
 #include "world.h"
 
@@ -34,15 +39,18 @@ enum {
 };
 
 /*
- *	DOWN --> BOOTING --> UP --> ENDED
- *	  ^         |
- *	  +---------+  the kernel refused something
+ *	HELD <--> DOWN --> BOOTING --> UP --> ENDED
+ *	            ^         |
+ *	            +---------+  the kernel refused something
  *
  * DOWN and BOOTING by the thread in weft_run, UP and ENDED by the main
- * goroutine. FORKED, from all but DOWN, by the child of a fork.
+ * goroutine. HELD and back by a collector: weft_run waits meanwhile. FORKED,
+ * from all but DOWN, by the child of a fork.
  */
-enum { DOWN, BOOTING, UP, ENDED, FORKED };
+enum { DOWN, HELD, BOOTING, UP, ENDED, FORKED };
 static a32 phase;
+
+uint64_t run_open_signals;
 
 /* What the main goroutine runs; the thread in weft_run owns it. */
 struct job {
@@ -52,12 +60,59 @@ struct job {
 	int result;
 };
 
+/* Constant after the constructors. */
+static struct run_hook *run_hooks;
+
+void
+run_hook_add(struct run_hook *h)
+{
+	h->next = run_hooks;
+	run_hooks = h;
+}
+
+static void
+run_boot_hooks(void)
+{
+	for (struct run_hook *h = run_hooks; h; h = h->next)
+		if (h->boot)
+			h->boot();
+}
+
+static void
+run_end_hooks(void)
+{
+	for (struct run_hook *h = run_hooks; h; h = h->next)
+		if (h->end)
+			h->end();
+}
+
 void
 sched_forked(void)
 {
 	if (a_load_relaxed(&phase) != DOWN)
 		a_store_relaxed(&phase, FORKED);
 	monitor_forked();
+	for (struct run_hook *h = run_hooks; h; h = h->next)
+		if (h->forked)
+			h->forked();
+}
+
+bool
+sched_is_down(void)
+{
+	return a_load_relaxed(&phase) == DOWN;
+}
+
+bool
+sched_hold_down(void)
+{
+	return a_cas_acq(&phase, DOWN, HELD);	/* pairs with release_down */
+}
+
+void
+sched_release_down(void)
+{
+	a_store_rel(&phase, DOWN);	/* pairs with begin_boot */
 }
 
 bool
@@ -92,34 +147,23 @@ main_goroutine(void *arg)
 	world_end();
 	pause_end();
 	desc_ended();
+	ring_ended();
 	on_end = a_load_sc(&sched.on_end);	/* sc: the same */
 	if (on_end)
 		on_end();
 	note_wake(&sched.run_note);
 }
 
-/*
- * A fault on this thread. If it hit the guard of the current stack that is
- * told and the process aborts. `last`: the process dies of it if this returns,
- * so which goroutine it was is told, too.
- */
+/* A fault on this thread. An overflow of the current stack ends the process. */
 static void
-on_fault(int sig, void *addr, bool last)
+on_fault(void *addr)
 {
 	struct m *mp = m_self();
 	struct g *gp = mp ? m_g(mp) : NULL;
-	char who[G_DESCRIBE_BYTES];
 
-	if (!gp)
-		return;
-	if (g_stack(gp) && stack_guard_hit(g_stack(gp), addr))
+	if (gp && g_stack(gp) && stack_guard_hit(g_stack(gp), addr))
 		fatal("overflowed its stack of %zu bytes",
 		    stack_class_bytes(g_stack(gp)->class));
-	if (!last)
-		return;
-	g_describe(gp, who, sizeof who);
-	say("weft: %s at address %p in %s\n", sig == SIGSEGV ? "SIGSEGV" :
-	    "SIGBUS", addr, who);
 }
 
 /* *v, or what the environment says, or a default; must lie in lo..hi. */
@@ -173,6 +217,7 @@ configure(const weft_config *config, struct settings *out)
 	weft_config c = config ? *config : (weft_config){0};
 	int64_t p = c.procs, t = c.max_threads, s = (int64_t)c.stack;
 	int cpus = cpu_default_procs();
+	int64_t said;
 
 	if (cpus > PROCS_MAX)
 		cpus = PROCS_MAX;
@@ -182,6 +227,7 @@ configure(const weft_config *config, struct settings *out)
 	    (int64_t)STACK_MAX_BYTES))
 		return -EINVAL;
 	out->procs = (uint32_t)p;
+	follow_boot(!c.procs && os_env_number("WEFT_PROCS", &said) == 0);
 	sched.max_m = (uint32_t)t;
 	stack_default_class = stack_class((size_t)s);
 	return configure_preempt(&c, out);
@@ -217,10 +263,12 @@ boot(const weft_config *config)
 
 	if (os_page_bytes() != PAGE)
 		return -ENOTSUP;
+	debug_env_check();
 	stack_init();
 	err = configure(config, &set);
 	if (err)
 		return err;
+	topology_boot(cpu_count());
 	sched.seed = os_random_seed();
 	list_init(&sched.idle_m);
 	list_init(&sched.paused);
@@ -276,12 +324,13 @@ start_main(struct job *job)
 	if (!gp)
 		return -ENOMEM;
 	/* The world is stopped, so P 0 is ours. */
-	if (!sched_give_stack(p_at(0), gp)) {
+	if (!sched_give_stack(&p_at(0)->stacks, gp)) {
 		free_main(gp);
 		return -ENOMEM;
 	}
 	gp->main = true;
 	g_set(gp, G_DEAD, G_RUNNABLE);
+	events_create(NULL, gp, false);
 	a_add_relaxed(&sched.no_p_stats.spawned, 1);
 	pp = world_boot(gp);
 	err = m_make_first(pp);
@@ -297,7 +346,40 @@ start(const weft_config *config, struct job *job)
 {
 	int err = boot(config);
 
-	return err ? err : start_main(job);
+	if (err)
+		return err;
+	run_boot_hooks();
+	return start_main(job);
+}
+
+/* Until the main goroutine has returned. */
+static void
+wait_for_main(void)
+{
+	if (run_open_signals)
+		os_sigmask_set(os_sigmask() & ~run_open_signals);
+	while (note_wait(&sched.run_note, FOREVER) == NOTE_POKED) {
+		m_make_requested();
+		follow_make_requested();
+	}
+	run_end_hooks();
+	fatal_let_die();
+}
+
+static int
+begin_boot(void)
+{
+	static const int64_t look_ns = 100 * 1000;
+	uint32_t now;
+
+	/* pairs with the end of a try that failed, and sched_release_down */
+	while (!a_cas_acq(&phase, DOWN, BOOTING)) {
+		now = a_load_relaxed(&phase);
+		if (now > HELD)
+			return now >= ENDED ? -EALREADY : -EBUSY;
+		os_sleep_ns(look_ns);
+	}
+	return 0;
 }
 
 /* 0 and main's result in job, or -errno if it did not start. */
@@ -308,15 +390,14 @@ run(const weft_config *config, struct job *job)
 
 	if (!job->fn)
 		fatal("weft_run: null function");
-	/* pairs with the end of a try that failed */
-	if (!a_cas_acq(&phase, DOWN, BOOTING))
-		return a_load_relaxed(&phase) >= ENDED ? -EALREADY : -EBUSY;
+	err = begin_boot();
+	if (err)
+		return err;
 	err = start(config, job);
 	if (err)
 		a_store_rel(&phase, DOWN);	/* pairs with the next try */
 	else
-		while (note_wait(&sched.run_note, FOREVER) == NOTE_POKED)
-			m_make_requested();
+		wait_for_main();
 	return err;
 }
 
@@ -369,12 +450,22 @@ why_not(int err)
 	return "unknown error";
 }
 
+static bool by_macro;
+
+bool
+run_by_macro(void)
+{
+	return by_macro;
+}
+
 public int
 weft_main_(int (*fn)(int argc, char **argv), int argc, char **argv)
 {
 	struct job job = { .fn = fn, .argc = argc, .argv = argv };
-	int err = run(NULL, &job);
+	int err;
 
+	by_macro = true;
+	err = run(NULL, &job);
 	if (!err)
 		return job.result;
 	if (err == -EAGAIN)

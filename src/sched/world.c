@@ -23,6 +23,7 @@
 #include "expire.h"
 #include "fatal.h"
 #include "idle.h"
+#include "latency.h"
 #include "monitor.h"
 
 /* The caller, if it is a goroutine that has a P. It is inside then. */
@@ -90,7 +91,7 @@ world_end(void)
 	bool wake;
 
 	lock_take(&sched.lock);
-	wake = a_load_relaxed(&sched.stopping) & STOP_WORLD &&
+	wake = a_load_relaxed(&sched.stopping) == STOP_WORLD &&
 	    sched.stop_wait > 0;
 	/* From here on no M starts a goroutine. */
 	a_or_relaxed(&sched.stopping, STOP_ENDED);
@@ -141,7 +142,9 @@ world_make_ps(uint32_t procs)
 			return -ENOMEM;
 		pp->id = i;
 		pp->state = P_DEAD;
+		trace_ring_init(&pp->trace, i);
 		rand_seed(&pp->rand, sched.seed + i);
+		latency_init(pp);
 		pp->timers = (struct timer_heap)TIMER_HEAP_INIT;
 		/* pairs with p_at */
 		a_store_rel(&sched.allp[i], pp);
@@ -243,7 +246,7 @@ start_p(struct p *pp)
 	struct m *mp;
 
 	lock_take(&sched.lock);
-	mp = m_idle_get();
+	mp = m_idle_get_near(a_load_relaxed(&sched.position[pp->id]));
 	lock_drop(&sched.lock);
 	if (m_start(mp, pp, false) != 0)
 		world_no_thread(pp);

@@ -49,6 +49,7 @@
 #include "preempt.h"
 #include "sched.h"
 #include "timer.h"
+#include "user_block.h"
 
 /* ---- life ---- */
 
@@ -61,7 +62,9 @@ weft_chan_make_kind(size_t elem_bytes, size_t cap, int kind)
 	    (elem_bytes && cap > (SIZE_MAX / 4) / elem_bytes) ||
 	    !type_valid(elem_bytes, kind))
 		return NULL;
-	c = malloc(sizeof *c + elem_bytes * cap);
+	/* Only a buffer holds what users gave us. */
+	c = cap ? user_block_alloc(sizeof *c + elem_bytes * cap) :
+	    malloc(sizeof *c);
 	if (unlikely(!c))
 		return NULL;
 	*c = (struct weft_chan){
@@ -134,10 +137,14 @@ destroy(struct weft_chan *c)
 void
 chan_unlock(struct weft_chan *c)
 {
-	bool last = c->dead && !c->select_refs;
+	bool last = c->dead && !c->select_refs, buffered = c->cap > 0;
 
 	lock_drop(&c->lock);
-	if (unlikely(last))
+	if (likely(!last))
+		return;
+	if (buffered)
+		user_block_free(c);
+	else
 		free(c);
 }
 

@@ -33,7 +33,6 @@
 #include "context.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "expire.h"
 #include "fatal.h"
@@ -42,6 +41,7 @@
 #include "preempt.h"
 #include "sched.h"
 #include "spawn.h"
+#include "user_block.h"
 
 /* A goroutine could not be made: when to try again. */
 enum { RETRY_NS = 1000000 };
@@ -84,13 +84,13 @@ struct weft_context {
 static weft_context *
 make(weft_context *parent, bool own_tree)
 {
-	weft_context *c = calloc(1, sizeof *c);
+	weft_context *c = user_block_zalloc(sizeof *c);
 
 	if (!c)
 		return NULL;
 	c->done = weft_chan_make(0, 0);
 	if (!c->done) {
-		free(c);
+		user_block_free(c);
 		return NULL;
 	}
 	c->parent = weft_context_retain(parent);
@@ -153,7 +153,7 @@ destroy(weft_context *c)
 		    "with it");
 	lock_drop(&c->top->lock);
 	weft_chan_release(c->done);
-	free(c);
+	user_block_free(c);
 }
 
 /* A parent may be freed with its last child, and so on: a loop, since trees may

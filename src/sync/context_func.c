@@ -13,7 +13,6 @@
  * it is passed on to the goroutine, by way of a timer if no goroutine can be
  * made at the moment, for want of memory or of a runtime.
  */
-#include <stdlib.h>
 
 #include "context.h"
 #include "expire.h"
@@ -24,6 +23,7 @@
 #include "sched.h"
 #include "spawn.h"
 #include "start.h"
+#include "user_block.h"
 #include "weft.h"
 
 /* A goroutine could not be made: when to try again. */
@@ -50,7 +50,7 @@ drop_refs(weft_context_func *f, uint32_t n)
 	if (a_add_acqrel(&f->refs, -n) != n)
 		return;
 	weft_context_release(f->ctx);
-	free(f);
+	user_block_free(f);
 }
 
 /*
@@ -115,7 +115,7 @@ weft_context_after_func(weft_context *ctx, void (*fn)(void *arg), void *arg)
 	checkpoint();
 	if (!fn)
 		fatal("weft_context_after_func: null function");
-	f = malloc(sizeof *f);
+	f = user_block_alloc(sizeof *f);
 	if (!f)
 		return NULL;
 	f->ctx = weft_context_retain(ctx);

@@ -15,8 +15,8 @@
 #include "limit.h"
 #include "parking_lot.h"
 
-static bool
-try_take(a32 *count)
+bool
+parksema_try(a32 *count)
 {
 	uint32_t n = a_load_relaxed(count);
 
@@ -34,12 +34,12 @@ parksema_acquire_limit(a32 *count, enum wait_reason reason, struct limit *l)
 	struct sleeper s;
 	struct waiter w;
 
-	if (try_take(count))
+	if (parksema_try(count))
 		return true;
 	sleeper_init(&s);
 	limit_arm(l, &s);
 	b = parking_lot_lock(count);
-	if (try_take(count)) {
+	if (parksema_try(count)) {
 		parking_lot_unlock(b);
 	} else {
 		waiter_init(&w, &s, count);
@@ -67,7 +67,7 @@ parksema_release(a32 *count, uint32_t n)
 
 	list_init(&woken);
 	found = parking_lot_claim_many(b, count, n, &woken);
-	/* pairs with try_take */
+	/* pairs with parksema_try */
 	if (found < n)
 		a_add_acqrel(count, n - found);
 	parking_lot_unlock(b);

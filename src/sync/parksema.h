@@ -12,6 +12,8 @@
 
 struct limit;
 
+/* Takes one unit if there is one. */
+bool parksema_try(a32 *count);
 /* Takes one unit; waits until there is one. */
 void parksema_acquire(a32 *count, enum wait_reason reason);
 /*

@@ -11,14 +11,13 @@
  */
 #include "timer.h"
 
-#include <stdlib.h>
-
 #include "chan.h"
 #include "expire.h"
 #include "fatal.h"
 #include "preempt.h"
 #include "sched.h"
 #include "spawn.h"
+#include "user_block.h"
 #include "weft.h"
 
 enum timer_kind { ONE_SHOT, TICKER, CALL, AFTER };
@@ -79,7 +78,7 @@ period_of(const struct weft_timer *w, int64_t ns)
 static struct weft_timer *
 make(enum timer_kind kind)
 {
-	struct weft_timer *w = malloc(sizeof *w);
+	struct weft_timer *w = user_block_alloc(sizeof *w);
 
 	if (!w)
 		return NULL;
@@ -91,7 +90,7 @@ make(enum timer_kind kind)
 	w->c = chan_make_timed(kind == AFTER ? w : NULL);
 	if (w->c)
 		return w;
-	free(w);
+	user_block_free(w);
 	return NULL;
 }
 
@@ -194,12 +193,12 @@ weft_timer_free(weft_timer *w)
 		return;
 	weft_timer_stop(w);
 	weft_chan_release(w->c);
-	free(w);
+	user_block_free(w);
 }
 
 void
 timer_chan_freed(struct weft_timer *w)
 {
 	timer_stop(&w->t);
-	free(w);
+	user_block_free(w);
 }

@@ -138,6 +138,17 @@ deque_pop(struct deque *n)
 	return gp;
 }
 
+/* Owner only. False if gp is not the newest; true: a pop gives it, or NULL if
+ * a thief was faster. */
+static inline bool
+deque_newest_is(struct deque *n, const struct g *gp)
+{
+	uint32_t bottom = a_load_relaxed(&n->bottom);
+
+	return a_load_relaxed(deque_at(n, bottom - 1)) == gp &&
+	    (int32_t)(bottom - a_load_relaxed(&n->top)) > 0;
+}
+
 /* Any thread. The oldest; NULL if it is empty, or if the race was lost. */
 static inline struct g *
 deque_steal(struct deque *n)

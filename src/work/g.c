@@ -5,6 +5,12 @@
  * A dead record goes to the cache of the P on which its goroutine ended; when
  * that has two full batches one goes to the common list, so that records flow
  * from a P that only runs goroutines to one that only spawns them.
+ *
+ * On a machine with several nodes of memory each has a common list. A record
+ * that was never used gets its memory from the node of the P that uses it
+ * first, and goes to the list of the node where its goroutine ended. A P whose
+ * node has none takes those of other nodes before new ones: otherwise records
+ * would pile up on a node that only runs goroutines of another.
  */
 #include "g.h"
 
@@ -14,6 +20,7 @@
 #include "lock.h"
 #include "os.h"
 #include "slab.h"
+#include "topology.h"
 #include "weft.h"
 
 #ifndef SAN_ADDRESS
@@ -30,17 +37,26 @@ enum {
 
 const struct weft_site g_main_site = { "the main goroutine", "", 0 };
 
-static struct slab slab = SLAB_INIT(struct g);
+struct slab g_slab = SLAB_INIT(struct g);
 static a64 next_id = { 1 };
 
-/* Dead records in no P's cache, and a cache for threads without a P. */
-static struct {
+/* Dead records of a node in no P's cache. */
+struct common {
 	struct lock lock;
 	/* under lock */
 	struct g *batches;	/* full ones, by next_batch */
 	struct g *odd;		/* single ones, of caches that were drained */
-	struct gcache any;
-} common = { .lock = LOCK_INIT(RANK_GFREE) };
+} cache_aligned;
+
+static struct common commons[TOPOLOGY_NODES] = {
+	[0 ... TOPOLOGY_NODES - 1] = { .lock = LOCK_INIT(RANK_GFREE) }
+};
+
+/* For threads without a P. */
+static struct {
+	struct lock lock;
+	struct gcache cache;	/* under lock */
+} any = { .lock = LOCK_INIT(RANK_GANY) };
 
 static void
 push(struct g **list, struct g *gp)
@@ -58,25 +74,36 @@ pop(struct g **list)
 	return gp;
 }
 
-/* Common lock held. Dead records first, then ones never used. */
+/* Dead records of one node. */
 static bool
-refill(struct gcache *c)
+refill_from(struct common *from, struct gcache *c)
 {
-	check(lock_held(&common.lock));
-	if (common.batches) {
-		c->dead = common.batches;
-		common.batches = c->dead->next_batch;
+	lock_take(&from->lock);
+	if (from->batches) {
+		c->dead = from->batches;
+		from->batches = c->dead->next_batch;
 		c->dead->exit_hooks = NULL;	/* the same word */
 		c->n_dead = G_BATCH;
 	}
-	while (common.odd && c->n_dead < G_BATCH) {
-		push(&c->dead, pop(&common.odd));
+	while (from->odd && c->n_dead < G_BATCH) {
+		push(&c->dead, pop(&from->odd));
 		c->n_dead++;
 	}
-	if (c->n_dead)
-		return true;
+	lock_drop(&from->lock);
+	return c->n_dead != 0;
+}
+
+/* Dead records first, those of the own node before others; then new ones. */
+static bool
+refill(struct gcache *c)
+{
+	uint32_t nodes = topology_nodes();
+
+	for (uint32_t i = 0; i < nodes; i++)
+		if (refill_from(&commons[(c->node + i) % nodes], c))
+			return true;
 	c->n_fresh = FRESH_RUN;
-	c->fresh = slab_carve(&slab, &c->n_fresh);
+	c->fresh = slab_carve(&g_slab, &c->n_fresh);
 	if (!c->fresh)
 		c->n_fresh = 0;
 	return c->fresh != NULL;
@@ -104,6 +131,8 @@ give_id(struct gcache *c, struct g *gp)
 	if (c->id == c->id_end) {
 		c->id = (int64_t)a_add_relaxed(&next_id, ID_RUN);
 		c->id_end = c->id + ID_RUN;
+		if (c->timed_in && --c->timed_in == 0)
+			a_or_relaxed(&gp->hold, c->timed_hold);
 	}
 	a_store_relaxed(&gp->id, (uint64_t)c->id++);
 }
@@ -112,8 +141,6 @@ give_id(struct gcache *c, struct g *gp)
 static cold bool
 refill_slow(struct gcache *c)
 {
-	bool ok;
-
 	if (c->reserve) {
 		c->dead = c->reserve;
 		c->reserve = NULL;
@@ -122,10 +149,7 @@ refill_slow(struct gcache *c)
 	}
 	if (c->n_fresh)
 		return true;
-	lock_take(&common.lock);
-	ok = refill(c);
-	lock_drop(&common.lock);
-	return ok;
+	return refill(c);
 }
 
 struct g *
@@ -142,22 +166,25 @@ g_alloc(struct gcache *c)
 	return gp;
 }
 
-/* Common lock held. */
+/* Lock held. */
 static void
-give_batch(struct g *batch)
+give_batch(struct common *to, struct g *batch)
 {
-	batch->next_batch = common.batches;
-	common.batches = batch;
+	check(lock_held(&to->lock));
+	batch->next_batch = to->batches;
+	to->batches = batch;
 }
 
 /* A full batch is the new reserve; the old one goes to the common list. */
 static cold void
 spill(struct gcache *c)
 {
+	struct common *to = &commons[c->node];
+
 	if (c->reserve) {
-		lock_take(&common.lock);
-		give_batch(c->reserve);
-		lock_drop(&common.lock);
+		lock_take(&to->lock);
+		give_batch(to, c->reserve);
+		lock_drop(&to->lock);
 	}
 	c->reserve = c->dead;
 	c->dead = NULL;
@@ -178,36 +205,45 @@ g_free(struct gcache *c, struct g *gp)
 void
 g_drain(struct gcache *c)
 {
-	lock_take(&common.lock);
+	struct common *to = &commons[c->node];
+
+	lock_take(&to->lock);
 	if (c->reserve)
-		give_batch(c->reserve);
+		give_batch(to, c->reserve);
 	while (c->n_dead || c->n_fresh)
-		push(&common.odd, take(c));
-	lock_drop(&common.lock);
+		push(&to->odd, take(c));
+	lock_drop(&to->lock);
 	c->reserve = NULL;
+}
+
+void
+g_move(struct gcache *c, uint32_t node)
+{
+	if (c->node == node)
+		return;
+	g_drain(c);
+	c->node = (uint8_t)node;
 }
 
 struct g *
 g_alloc_any(void)
 {
-	struct gcache *c = &common.any;
-	struct g *gp = NULL;
+	struct g *gp;
 
-	lock_take(&common.lock);
-	if (c->n_dead || c->n_fresh || refill(c)) {
-		gp = take(c);
-		give_id(c, gp);
-	}
-	lock_drop(&common.lock);
+	lock_take(&any.lock);
+	gp = g_alloc(&any.cache);
+	lock_drop(&any.lock);
 	return gp;
 }
 
 void
 g_free_any(struct g *gp)
 {
-	lock_take(&common.lock);
-	push(&common.odd, gp);
-	lock_drop(&common.lock);
+	struct common *to = &commons[topology_node(topology_here())];
+
+	lock_take(&to->lock);
+	push(&to->odd, gp);
+	lock_drop(&to->lock);
 }
 
 struct each {
@@ -228,13 +264,19 @@ g_each(void (*fn)(struct g *gp, void *arg), void *arg)
 {
 	struct each e = { fn, arg };
 
-	slab_each(&slab, each_record, &e);
+	slab_each(&g_slab, each_record, &e);
+}
+
+uint64_t
+g_record_bytes(void)
+{
+	return slab_bytes(&g_slab);
 }
 
 struct g *
 g_next(struct slab_place *at)
 {
-	return slab_next(&slab, at);
+	return slab_next(&g_slab, at);
 }
 
 void
@@ -288,45 +330,46 @@ g_describe(const struct g *gp, char *buf, size_t cap)
 	    name, site);
 }
 
+const char *const g_state_names[G_STATES] = {
+	[G_DEAD] = "dead",
+	[G_RUNNABLE] = "runnable",
+	[G_RUNNING] = "running",
+	[G_CALL] = "in a call",
+	[G_WAITING] = "waiting",
+};
+
 const char *
 g_state_name(enum gstate s)
 {
-	static const char *const names[] = {
-		[G_DEAD] = "dead",
-		[G_RUNNABLE] = "runnable",
-		[G_RUNNING] = "running",
-		[G_CALL] = "in a call",
-		[G_WAITING] = "waiting",
-	};
-
-	return s < countof(names) ? names[s] : "?";
+	return s < G_STATES ? g_state_names[s] : "?";
 }
+
+const char *const g_reason_names[WAIT_REASONS] = {
+	[WAIT_NONE] = "nothing",
+	[WAIT_WAITGROUP] = "waitgroup wait",
+	[WAIT_SEMA] = "semaphore",
+	[WAIT_SLEEP] = "sleep",
+	[WAIT_SEND] = "channel send",
+	[WAIT_RECV] = "channel receive",
+	[WAIT_SELECT] = "select",
+	[WAIT_NIL] = "nothing, for ever",
+	[WAIT_MUTEX] = "mutex lock",
+	[WAIT_RWMUTEX_READ] = "rwmutex read lock",
+	[WAIT_RWMUTEX_WRITE] = "rwmutex lock",
+	[WAIT_COND] = "condition",
+	[WAIT_EVENT] = "event",
+	[WAIT_GROUP] = "group",
+	[WAIT_READ] = "read",
+	[WAIT_WRITE] = "write",
+	[WAIT_POLL] = "poll",
+	[WAIT_COLLECT] = "garbage collection",
+	[WAIT_TEST] = "test",
+};
 
 const char *
 g_reason_name(enum wait_reason r)
 {
-	static const char *const names[WAIT_REASONS] = {
-		[WAIT_NONE] = "nothing",
-		[WAIT_WAITGROUP] = "waitgroup wait",
-		[WAIT_SEMA] = "semaphore",
-		[WAIT_SLEEP] = "sleep",
-		[WAIT_SEND] = "channel send",
-		[WAIT_RECV] = "channel receive",
-		[WAIT_SELECT] = "select",
-		[WAIT_NIL] = "nothing, for ever",
-		[WAIT_MUTEX] = "mutex lock",
-		[WAIT_RWMUTEX_READ] = "rwmutex read lock",
-		[WAIT_RWMUTEX_WRITE] = "rwmutex lock",
-		[WAIT_COND] = "condition",
-		[WAIT_EVENT] = "event",
-		[WAIT_GROUP] = "group",
-		[WAIT_READ] = "read",
-		[WAIT_WRITE] = "write",
-		[WAIT_POLL] = "poll",
-		[WAIT_TEST] = "test",
-	};
-
-	return r < WAIT_REASONS ? names[r] : "?";
+	return r < WAIT_REASONS ? g_reason_names[r] : "?";
 }
 
 void

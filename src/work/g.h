@@ -19,6 +19,7 @@
 
 struct defer;
 struct exit_hook;
+struct slab;
 struct weft_site;
 
 /*
@@ -31,6 +32,8 @@ struct weft_site;
  *	 |                                                     | itself
  *	 +-----------------------------------------------------+
  *	                  exit, by the context that follows
+ *
+ * RUNNABLE -> DEAD: a future whose function its joiner runs in place (g_claim).
  *
  * RUNNING <-> CALL by the goroutine itself, around a blocking call: it
  * continues to run, but uses nothing of the runtime.
@@ -45,16 +48,22 @@ enum gstate {
 	G_RUNNABLE,		/* on exactly one queue, or in a runnext */
 	G_RUNNING,		/* some M's curg; that M may have lost its P */
 	G_CALL,			/* the same, in a blocking call */
-	G_WAITING		/* parked; on no run queue */
+	G_WAITING,		/* parked; on no run queue */
+	G_STATES
 };
 
 /* Bits of g->hold, which an M has to check before it runs a goroutine. */
 enum {
 	HOLD_PIN = 1,		/* it runs on one M only: see pin.c */
-	HOLD_SEEN = 2,		/* the monitor saw it wait: see scavenge.c */
+	HOLD_SEEN = 2,		/* the monitor saw it wait: see wait_mark.h */
 	HOLD_SCAVENGED = 4,	/* ... and has scavenged its stack */
-	HOLD_CLAIM = 8,		/* ... and is scavenging it right now */
-	HOLD_PAUSED = 16	/* for dumps: it is paused, see pause.c */
+	HOLD_CLAIM = 8,		/* its stack is being read or scavenged right
+				 * now: see claim.h */
+	HOLD_FUTURE = 16,	/* newborn, and may be claimed: see g_claim */
+	HOLD_TIMED = 32,	/* its next wait for a P is timed: latency.h */
+	HOLD_RATE_SHIFT = 6,	/* ... and from here on two bits: how many it
+				 * stands for */
+	HOLD_TIMED_BITS = 0xe0
 };
 
 /* What a WAITING goroutine waits for. The words are in a table in g.c. */
@@ -76,6 +85,7 @@ enum wait_reason {
 	WAIT_READ,		/* for a descriptor */
 	WAIT_WRITE,
 	WAIT_POLL,
+	WAIT_COLLECT,		/* for a collector: collect/collector.c */
 	WAIT_TEST,		/* tests of the scheduler itself */
 	WAIT_REASONS
 };
@@ -93,7 +103,7 @@ struct g {
 	/* owner of the queue or list it is on */
 	struct g *link;
 
-	/* changed by g_set alone; read by dumps */
+	/* changed by g_set and make_runnable alone; read by dumps */
 	a8 state;
 	/* any thread, atomic: HOLD_ bits */
 	a8 hold;
@@ -101,13 +111,16 @@ struct g {
 	uint8_t pins;		/* depth of weft_pin */
 	uint8_t regions;	/* depth of weft_preempt_off */
 	/* constant while the goroutine lives */
-	uint8_t captured;	/* enum capture: how to call fn */
 	uint8_t stack_class;
+	uint8_t captured : 2;	/* enum capture: how to call fn */
 	bool main : 1;		/* its return ends the runtime */
 	bool fenv : 1;		/* has its own floating-point control */
 	/* itself only */
 	bool holds_thread : 1;	/* thread_holds is not 0 */
-	abool named;		/* name is valid; read by dumps */
+	bool in_future : 1;	/* it runs the function of a future */
+	/* the same; read by dumps and profiles */
+	abool labelled;		/* its stack has the number of its labels */
+	abool named;		/* name is valid */
 	a64 id;			/* read by dumps */
 	void (*fn)(void *);	/* of any type if captured */
 	APTR(const struct weft_site) site;	/* its spawn; read by dumps */
@@ -119,7 +132,12 @@ struct g {
 	uint64_t args[ARG_WORDS];
 
 	/* itself only */
-	struct defer *defers;	/* newest first */
+	union {
+		struct defer *defers;	/* newest first */
+		/* until it begins, if it runs a function for which it was to
+		 * wait: what that needs; see spawn_later_begin */
+		void *start;
+	};
 	union {
 		struct exit_hook *exit_hooks;	/* newest first; see local.c */
 		/* owner of a batch of dead records: the next batch */
@@ -138,6 +156,7 @@ struct g {
 	abool waited;		/* ... after it had waited */
 	bool canary;		/* its stack has no faulting guard */
 	uint8_t forks;		/* calls of fork() it is in; see fork.c */
+	abool paused;		/* for dumps: see pause.c */
 	uint16_t thread_holds;	/* if holds_thread: depth of weft_thread_hold,
 				 * see pin.c */
 	struct san san;
@@ -202,6 +221,46 @@ g_call_owned(const struct g *gp)
 }
 
 /*
+ * The claim of a future's goroutine. While that waits in a run queue for the
+ * first time it is claimed once: by the M that takes it from the queue, to run
+ * it, or by the caller that joins it, to run its function in place. One that
+ * was claimed by its joiner stays in the queue, and the M that takes it frees
+ * the record. The claim is in a word of the name, which has no other use for it
+ * then; the top bit tells it from a name. It holds the id, which is never used
+ * again, so a joiner whose future has ended claims nothing if the record has
+ * another goroutine.
+ */
+#define G_CLAIM_BIT ((uint64_t)1 << 63)
+
+/* By its spawner only. */
+static inline void
+g_make_claimable(struct g *gp)
+{
+	a_store_relaxed(&gp->name[2], (uint64_t)g_id(gp) | G_CLAIM_BIT);
+}
+
+/* Any thread: true if goroutine `id` was not claimed, and is the caller's. */
+static inline bool
+g_claim(struct g *gp, int64_t id)
+{
+	uint64_t unclaimed = (uint64_t)id | G_CLAIM_BIT;
+
+	/* Relaxed: what the spawner wrote came with the queue, or is the
+	 * caller's own. */
+	return a_load_relaxed(&gp->name[2]) == unclaimed &&
+	    a_cas_relaxed(&gp->name[2], unclaimed, 0);
+}
+
+/* For dumps: is the record no goroutine any more, though it is queued? */
+static inline bool
+g_is_claimed(const struct g *gp)
+{
+	return a_load_relaxed(&gp->hold) & HOLD_FUTURE &&
+	    a_load_relaxed(&gp->state) == G_RUNNABLE &&
+	    !a_load_relaxed(&gp->name[2]);
+}
+
+/*
  * `goroutine 7 "conn" (serve, spawned at srv.c:31)`, `the main goroutine`.
  * Returns the length. Any thread: at worst it is out of date.
  */
@@ -229,6 +288,10 @@ g_set(struct g *gp, enum gstate from, enum gstate to)
 
 const char *g_state_name(enum gstate s);
 const char *g_reason_name(enum wait_reason r);
+/* The same as tables, and the records, for debuggers: observe/layout.c. */
+extern const char *const g_state_names[G_STATES];
+extern const char *const g_reason_names[WAIT_REASONS];
+extern struct slab g_slab;
 
 /* ---- lists through g->link ---- */
 
@@ -299,6 +362,10 @@ struct gcache {
 	struct g *reserve;	/* NULL, or a list of G_BATCH */
 	struct g *fresh;
 	int64_t id, id_end;
+	uint32_t timed_in;	/* runs of ids until a record is timed; 0: none
+				 * will be */
+	uint8_t timed_hold;	/* ... and what it is marked with */
+	uint8_t node;		/* of memory: changed while it is empty */
 };
 
 /* A DEAD record with a new id, or NULL if there is no memory. */
@@ -307,6 +374,8 @@ struct g *g_alloc(struct gcache *c);
 void g_free(struct gcache *c, struct g *gp);
 /* Moves all of a cache to the common lists. */
 void g_drain(struct gcache *c);
+/* The owner of the cache runs on that node of memory now. */
+void g_move(struct gcache *c, uint32_t node);
 
 /* The same for a thread without a P. */
 struct g *g_alloc_any(void);
@@ -315,6 +384,9 @@ void g_free_any(struct g *gp);
 /* Iterates over the records, as slab_next. */
 struct slab_place;
 struct g *g_next(struct slab_place *at);
+
+/* Address space of all records. Any thread. */
+uint64_t g_record_bytes(void);
 
 /* Calls fn for every record ever used, dead ones too. Takes no lock. */
 void g_each(void (*fn)(struct g *gp, void *arg), void *arg);

@@ -59,6 +59,8 @@ struct timer_heap {
 	/* any thread, atomic; written under lock: when to run it next, never
 	 * later than the time of any timer in the heap */
 	a64 first;
+	/* any thread, atomic: see sched/expire.c */
+	a32 firing;
 };
 
 /* ---- one timer ---- */

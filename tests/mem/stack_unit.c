@@ -146,3 +146,30 @@ TEST(slab_records_are_distinct_and_found)
 	slab_each(&slab, add, &sum);
 	EQ(sum, expect);
 }
+
+/* Many are carved at a time: each has its guard, and its own memory. */
+TEST(many_at_a_time)
+{
+	enum { MANY = 2000 };
+	static struct stack *all[MANY];
+	static struct stack_cache none;
+
+	stack_init();
+	for (int i = 0; i < MANY; i++) {
+		struct stack *s = all[i] = stack_get(&none, 0);
+
+		EQ(s->class, 0);
+		OK((size_t)((char *)s - s->lo) >= stack_class_bytes(0));
+		memset(s->lo, i, 8);
+		if (s->guard != GUARD_CANARY) {
+			OK(!os_readable(s->lo - sizeof(long)));
+			OK(!os_readable(s->lo - STACK_GUARD_BYTES));
+		}
+	}
+	for (int i = 0; i < MANY; i++) {
+		EQ(all[i]->lo[7], (char)i);
+		OK(os_readable(all[i]->lo));
+		stack_put_any(all[i]);
+	}
+	OK(stack_carved() >= MANY && stack_carved() < MANY + OS_GUARDS_MAX);
+}

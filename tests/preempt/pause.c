@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/auxv.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -327,5 +328,39 @@ GTEST(loose_ones_are_tried_again, 1)
 	bump(&stop);
 	/* It is no longer detached a moment before the pause is counted. */
 	while (stalls_now().detached || pauses() == 0)
+		weft_sleep(WEFT_MS);
+}
+
+static int wake[2];
+
+/* A call that nobody is told of, until the test has seen it. */
+static void
+sleeps_and_leaves_libc(void)
+{
+	char c;
+
+	while (syscall(SYS_read, wake[0], &c, 1) != 1)
+		;
+	leaves_libc();
+}
+
+/*
+ * It lost its processor while it slept, and is in libc when it is tried for
+ * the first time.
+ */
+GTEST(one_that_slept_is_tried_again, 1)
+{
+	if (!can_pause())
+		t_skip("nothing is paused here");
+	EQ(pipe(wake), 0);
+	weft_go(sleeps_and_leaves_libc);
+	while (!stalls_now().blocked)
+		weft_sleep(WEFT_MS);
+	EQ(write(wake[1], "", 1), 1);
+	for (uint64_t n = refusals();
+	    stalls_now().blocked && refusals() < n + 2; )
+		weft_sleep(WEFT_MS);
+	bump(&stop);
+	while (stalls_now().blocked || pauses() == 0)
 		weft_sleep(WEFT_MS);
 }

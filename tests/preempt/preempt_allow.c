@@ -63,9 +63,12 @@ spins(void)
 	weft_waitgroup_done(&all);
 }
 
-/* Runs it until it was preempted or its processor taken, and says which. */
-static weft_preempt_stats
-disturb(void)
+/*
+ * Runs it until it was preempted, paused with its thread, or has lost its
+ * processor. True: the first.
+ */
+static bool
+is_preempted(void)
 {
 	weft_preempt_stats s, before = stalls_now();
 	uint64_t n = 0;
@@ -78,11 +81,25 @@ disturb(void)
 		s = stalls_now();
 		n = s.preempted - before.preempted;
 		for (int i = 0; i < WEFT_RETAKE_REASONS; i++)
-			n += s.taken[i] - before.taken[i];
+			n += s.taken[i] - before.taken[i] +
+			    s.paused[i] - before.paused[i];
 	} while (n == 0);
 	bump(&stop);
 	weft_waitgroup_wait(&all);
-	return s;
+	return s.preempted > before.preempted;
+}
+
+/*
+ * On a busy machine the goroutine may be preempted before it is in the library,
+ * or this one is; not each time.
+ */
+static bool
+stays_unpreempted(void)
+{
+	for (int i = 0; i < 10; i++)
+		if (!is_preempted())
+			return true;
+	return false;
 }
 
 static const void *
@@ -98,9 +115,9 @@ GTEST(is_foreign_until_allowed, 1)
 	load(clean, "clean");
 	if (!can_preempt())
 		t_skip("this program cannot be preempted");
-	EQ(disturb().preempted, 0);
+	OK(stays_unpreempted());
 	EQ(weft_preempt_allow(address()), 0);
-	while (disturb().preempted == 0)
+	while (!is_preempted())
 		;
 	EQ(weft_preempt_allow(address()), 0);
 	weft_preempt_explain(text, sizeof text);
@@ -116,7 +133,7 @@ GTEST(one_that_fails, 1)
 	weft_preempt_explain(text, sizeof text);
 	OK(strstr(text, "tied.so: cannot be preempted by signals:\n"));
 	OK(strstr(text, "thread-local"));
-	EQ(disturb().preempted, 0);
+	OK(stays_unpreempted());
 }
 
 GTEST(no_such_library, 1)
@@ -140,5 +157,5 @@ ETEST(without_signals, 1, "WEFT_PREEMPT_SIGNAL=-1")
 {
 	load(clean, "clean");
 	EQ(weft_preempt_allow(address()), 0);
-	EQ(disturb().preempted, 0);
+	OK(stays_unpreempted());
 }

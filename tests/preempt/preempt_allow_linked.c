@@ -42,7 +42,7 @@ static const char frame[] =
 	"static void spinner(void) {\n"
 	"	spin(&stop); weft_waitgroup_done(&all);\n"
 	"}\n"
-	/* Preempted, or its processor was taken: which? */
+	/* Preempted, or was it paused, or its processor taken? */
 	"static int preempted(void) {\n"
 	"	weft_preempt_stats s, b;\n"
 	"	unsigned long n;\n"
@@ -55,7 +55,8 @@ static const char frame[] =
 	"		weft_preempt_stats_read(&s, sizeof s);\n"
 	"		n = s.preempted - b.preempted;\n"
 	"		for (int i = 0; i < WEFT_RETAKE_REASONS; i++)\n"
-	"			n += s.taken[i] - b.taken[i];\n"
+	"			n += s.taken[i] - b.taken[i] +\n"
+	"			    s.paused[i] - b.paused[i];\n"
 	"	} while (n == 0);\n"
 	"	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);\n"
 	"	weft_waitgroup_wait(&all);\n"

@@ -106,7 +106,7 @@ DIES(after_resizing, 1, ASLEEP)
 
 /* ---- the report ---- */
 
-DIES(names_the_waiting, 1, "\"waiter\" [waiting: waitgroup wait]: park, "
+DIES(names_the_waiting, 1, "[waiting: waitgroup wait]: park, "
     "spawned at " __FILE__ ":")
 {
 	lock_up(2);

@@ -73,7 +73,7 @@ global_turn(int64_t ns)
 		weft_go(worker, ns);
 	OK(pthread_create(&t, NULL, ring_bell, NULL) == 0);
 	pthread_detach(t);	/* it may be left waiting at the end */
-	run_for(t_share(3));
+	run_for(t_share(1.5));
 	print_waits(&waits, &wall);
 	OK(get(&waits.n) > 0 && sample_ms(&waits, 0.9) <= allowed(MOST_MS));
 }

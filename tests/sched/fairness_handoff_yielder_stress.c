@@ -39,7 +39,7 @@ third_waits(void)
 		pair_start(WORK_MS * WEFT_MS);
 		weft_go(third);
 	}
-	run_for(t_share(3));
+	run_for(t_share(1.5));
 	print_waits(&waits, &wall);
 	OK(sample_ms(&waits, 0.5) <= allowed(MOST_MS));
 }

@@ -77,7 +77,7 @@ set_timers(double seconds)
 static void
 beside_urgent(void (*fn)(void))
 {
-	double seconds = t_share(2), urgent, others, percent;
+	double seconds = t_share(1), urgent, others, percent;
 
 	calibrate();
 	set_timers(seconds);

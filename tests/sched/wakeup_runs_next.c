@@ -7,7 +7,11 @@
  */
 #include <weft.h>
 
+#include "run_env.h"
 #include "t.h"
+
+/* The order is that of calls, also if the machine is busy for a slice. */
+NO_PREEMPTION
 
 enum { BYSTANDERS = 20, PARTNER = 1000, MOST = 100 };
 

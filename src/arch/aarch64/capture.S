@@ -51,9 +51,11 @@ function weft_go_capture_
 	ret
 end weft_go_capture_
 
-/* int args_call(void (*fn)(void), const uint64_t args[16]): fn's w0 */
+/* args_call(void (*fn)(void), const uint64_t args[16]): fn's x0 or d0 */
 	.section weft_calls, "ax", %progbits
-	.hidden	args_call
+	.hidden	args_call, args_call_real
+	.globl	args_call_real
+	.set	args_call_real, args_call
 function args_call
 	stp	x29, x30, [sp, #-16]!
 	.cfi_def_cfa_offset 16

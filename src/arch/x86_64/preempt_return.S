@@ -15,4 +15,17 @@ preempt_return:
 	ud2				/* it never returns */
 	.cfi_endproc
 	.size	preempt_return, . - preempt_return
+
+/*
+ * Never executed. Debuggers recognise a signal frame by the code that its
+ * handler returns to, which has these instructions and this name: gdb's script
+ * makes it the caller of preempt_return, and so they go on in the kept frame.
+ * The nop: they look a return address up one byte before it.
+ */
+	nop
+	.type	__restore_rt, @function
+__restore_rt:
+	movq	$15, %rax		/* rt_sigreturn */
+	syscall
+	.size	__restore_rt, . - __restore_rt
 	.section .note.GNU-stack, "", @progbits
