@@ -16,6 +16,9 @@ ARCH	?= $(HOST)
 SO_MAJOR := 0
 VERSION	:= 0.2.0
 PREFIX	?= /usr/local
+# Where gdb looks for scripts that it trusts; empty: beside the library, where
+# its auto-load safe-path must be extended.
+GDB_AUTOLOAD ?= $(if $(filter /usr,$(PREFIX)),/usr/share/gdb/auto-load)
 
 ifneq ($(ARCH),$(HOST))
 CC	= $(ARCH)-linux-gnu-gcc
@@ -137,6 +140,12 @@ endif
 ifeq ($(TLS),)
 TESTS	:= $(filter-out $(B)/tests/tls/%,$(TESTS))
 endif
+# `make TOOL_TESTS=` leaves out the tools and their tests.
+TOOL_TESTS ?= 1
+ifeq ($(TOOL_TESTS),)
+TESTS	:= $(filter-out $(B)/tests/trace/tool_% $(addprefix \
+	$(B)/tests/observe/,prof_tool top symbolize),$(TESTS))
+endif
 # An emulator's system calls differ from the system's, and some end it.
 ifneq ($(if $(HOOKS),,no)$(filter-out $(HOST),$(ARCH)),)
 TESTS	:= $(filter-out $(B)/tests/hooks/%,$(TESTS))
@@ -158,7 +167,7 @@ BENCH	= $(B)/bench/weft-bench $(if $(STATIC),,$(B)/bench/weft-loops)
 Q	= $(if $(V),,@)
 say	= @$(if $(V),true,printf '  %-7s %s\n' $(1) $@)
 
-all: $(LIBA) $(LIBSO) $(CHECKSA) tls $(HOOKSA) $(HOOKSSO) $(EXAMPLES) $(BENCH) $(B)/weft.pc
+all: $(LIBA) $(LIBSO) $(CHECKSA) tls $(HOOKSA) $(HOOKSSO) $(EXAMPLES) $(BENCH) $(B)/weft.pc tools
 
 # ---- the library
 
@@ -294,8 +303,9 @@ $(B)/weft.pc: Makefile FORCE
 
 install: all man
 	install -d $(DESTDIR)$(PREFIX)/include/weft \
-	    $(DESTDIR)$(PREFIX)/lib/pkgconfig \
+	    $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/bin \
 	    $(DESTDIR)$(PREFIX)/share/man/man3
+	install -m 755 $(TOOLS) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(MAN)/*.3 $(DESTDIR)$(PREFIX)/share/man/man3
 	install -m 644 include/weft.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 $(filter-out $(if $(TLS),,%/tls.h) \
@@ -309,6 +319,12 @@ install: all man
 	install -m 644 $(B)/weft.pc $(B)/weft-checks.pc \
 	    $(if $(TLS),$(B)/weft-tls.pc) \
 	    $(if $(HOOKS),$(B)/weft-hooks.pc) $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	install -d $(DESTDIR)$(PREFIX)/share/weft \
+	    $(DESTDIR)$(GDB_AUTOLOAD)$(PREFIX)/lib
+	install -m 644 $(wildcard tools/gdb/weft*.py) \
+	    $(DESTDIR)$(PREFIX)/share/weft
+	sed 's,@PREFIX@,$(PREFIX),' tools/gdb/autoload.py > \
+	    $(DESTDIR)$(GDB_AUTOLOAD)$(PREFIX)/lib/libweft.so.$(SO_MAJOR)-gdb.py
 	install -d $(DESTDIR)$(PREFIX)/lib/cmake/weft
 	for f in weft-config weft-config-version; do \
 	    sed -e 's/@VERSION@/$(VERSION)/; s/@SO_MAJOR@/$(SO_MAJOR)/' \
@@ -395,6 +411,25 @@ $(PLUGINS): tests/plugin.cc include/weft.h include/weft/threads.h
 	$(call say,CXX)
 	$(Q)$(CXX) -std=c++17 -Wall -Wextra -Werror $(DEFS) $(SANFLAGS) \
 	    -Iinclude $(CFLAGS) -fPIC -shared -o $@ $<
+
+# Programs that a test has gdb look into: always with the same optimisation, and
+# with no calls of a sanitizer on their stacks.
+GDB_TARGETS = $(B)/tests/gdb_target $(if $(STATIC),,$(B)/tests/gdb_target_so)
+$(B)/tests/observe/gdb: | $(GDB_TARGETS)
+$(B)/tests/gdb_target.o: tests/gdb_target.c
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(filter-out $(SANFLAGS) -flto,$(USER)) -O2 -g -c -o $@ $<
+
+$(B)/tests/gdb_target: $(B)/tests/gdb_target.o $(HOOKSA) $(LIBA)
+	$(call say,LD)
+	$(Q)$(CC) $(SANFLAGS) -pthread $(LINK) -o $@ $< \
+	    $(if $(HOOKS),$(HOOKED)) $(LIBA)
+
+$(B)/tests/gdb_target_so: $(B)/tests/gdb_target.o $(LIBSO)
+	$(call say,LD)
+	$(Q)$(CC) $(SANFLAGS) -pthread -o $@ $< -L$(B) -lweft \
+	    -Wl,-rpath,'$$ORIGIN/..'
 
 # In front of the objects that need it, so by all means.
 $(B)/tests/preempt/fenv_preempted: private USER += -Wl,--no-as-needed -lm
@@ -495,7 +530,7 @@ $(B)/bench/weft-loops: $(filter-out %/mix.c,$(wildcard bench/foreign/*.c)) \
 	$(Q)$(CC) $(USER) -iquote bench/foreign -o $@ $(filter %.c %.a,$^) \
 	    -L$(@D) -lmix -Wl,-rpath,'$$ORIGIN'
 
--include $(OBJ:.o=.d) $(B)/obj/checks.d $(HARNESS:.o=.d) $(TESTS:=.d) \
+-include $(OBJ:.o=.d) $(B)/obj/checks.d $(B)/tests/gdb_target.d $(HARNESS:.o=.d) $(TESTS:=.d) \
 	$(EXAMPLES:=.d) $(HTTP_OBJ:.o=.d) $(HTTPS_OBJ:.o=.d) $(BENCH:=.d) \
 	$(TLS_OBJ:.o=.d) $(HOOKS_OBJ:.o=.d)
 
@@ -569,8 +604,10 @@ bench-http: $(B)/examples/http $(B)/peers/go-http
 clean:
 	rm -rf build
 
+include tools/tools.mk
 include bench/peers.mk
 include bench/real/real.mk
+include bench/observe/observe.mk
 
 FORCE:
 

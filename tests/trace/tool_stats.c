@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* What a trace says as a whole. */
+#include "t.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "command.h"
+#include "model.h"
+#include "simulated.h"
+#include "stats.h"
+
+enum { MS = 1000000 };		/* cycles, of 1 ns */
+
+static struct made_file file;
+static struct simulation sim;
+
+static struct trace *
+opened(const struct made_file *f)
+{
+	struct text why = {0};
+	struct trace *t = trace_open_memory(f->data, f->bytes, &why);
+
+	if (!t)
+		t_fail(__FILE__, __LINE__, why.s);
+	return t;
+}
+
+/*
+ * G1 runs 1..4 ms and spawns G2 at 2 ms; G2 runs 4..6, blocks until 9, runs
+ * from 11 on, loses its P at 13, has it again at 14, and ends at 15.
+ */
+static void
+make_story(void)
+{
+	uint64_t now = MS, id = 2;
+
+	made_begin(&file, 1000000000);
+	made_thread(&file, now, 0, 77);
+	made_id(&file, MADE_RINGS, now, TR_CREATE, 1);
+	made_event1(&file, 0, now, TR_P_START, 5, 0);
+	made_id(&file, 0, now + MS, TR_START, 1);
+	made_site(&file, 0, now + 2 * MS, 0x1100);
+	made_id(&file, 0, now + 2 * MS, TR_CREATE, id);
+	made_event(&file, 0, now + 4 * MS, TR_END, 0);
+	made_id(&file, 0, now + 4 * MS, TR_START, id);
+	made_event1(&file, 0, now + 6 * MS, TR_BLOCK, 3, 0);
+	made_thread(&file, now + 9 * MS, 0, (uint64_t)1 << 32 | 78);
+	made_id(&file, MADE_RINGS, now + 9 * MS, TR_UNBLOCK, id);
+	made_id(&file, 0, now + 11 * MS, TR_START, id);
+	made_thread(&file, now + 13 * MS, 0, (uint64_t)1 << 32 | 78);
+	made_event1(&file, MADE_RINGS, now + 13 * MS, TR_P_TAKEN, 0,
+	    5 | (uint64_t)TRACE_TAKEN_RUNNING << 32);
+	made_event1(&file, 0, now + 14 * MS, TR_P_START, 5, id);
+	made_event(&file, 0, now + 15 * MS, TR_END, 0);
+	made_end(&file, now + 16 * MS);
+}
+
+TEST(times)
+{
+	struct trace *t;
+	struct model *m;
+	const struct g_model *g;
+
+	make_story();
+	t = opened(&file);
+	m = model_of(t);
+	EQ(m->gs, 2);
+	EQ(m->repairs, 0);
+	g = &m->g[1];
+	EQ(g->id, 2);
+	EQ(g->parent, 1);
+	EQ(g->created, 2 * MS);
+	EQ(g->ended, 15 * MS);
+	EQ(g->ns[KIND_RUNNING], 5 * MS);
+	EQ(g->ns[KIND_RUNNABLE], 4 * MS);
+	EQ(g->ns[KIND_BLOCKED], 3 * MS);
+	EQ(g->ns[KIND_DETACHED], MS);
+	EQ(m->waits[g->waits].ns, 3 * MS);
+	EQ(m->waits[g->waits].reason, 3);
+	EQ(strcmp(m->site[g->site].site->function, "spawne1"), 0);
+	EQ(m->ps, 1);
+	EQ(m->p[0].ns[P_RUN], 8 * MS);
+	EQ(m->p[0].ns[P_IDLE], MS);
+	EQ(m->p[0].taken, 1);
+	EQ(m->latency.count, 3);
+	EQ(m->latency.max, 2 * MS);
+	EQ(m->stall[0].ns, 2 * MS);
+	EQ(m->stall[0].g, 2);
+	model_free(m);
+	trace_close(t);
+	made_free(&file);
+}
+
+/* The states of a goroutine take all of its time. */
+TEST(times_add_up)
+{
+	for (uint64_t seed = 1; seed <= 10; seed++) {
+		struct trace *t;
+		struct model *m;
+
+		simulate(&sim, seed, 3000, 45, 100);
+		t = opened(&sim.file);
+		m = model_of(t);
+		for (size_t i = 0; i < m->gs; i++) {
+			const struct g_model *g = &m->g[i];
+			int64_t sum = 0;
+
+			for (unsigned k = 0; k < KINDS; k++)
+				sum += g->ns[k];
+			EQ(sum, (g->ended < 0 ? m->end_ns : g->ended) -
+			    (g->created < 0 ? 0 : g->created));
+		}
+		model_free(m);
+		trace_close(t);
+		made_free(&sim.file);
+	}
+}
+
+TEST(histograms)
+{
+	struct histogram *h = calloc(1, sizeof *h);
+
+	for (int64_t i = 0; i < 1000; i++)
+		histogram_add(h, i * 1000);
+	EQ(h->count, 1000);
+	OK(histogram_at(h, .5) >= 500000 && histogram_at(h, .5) < 540000);
+	EQ(histogram_at(h, 1), 999000);
+	EQ(histogram_between(h, 0, 1024), 2);
+	EQ(histogram_between(h, 0, 1ll << 40), 1000);
+	histogram_add(h, INT64_MAX);
+	EQ(h->max, INT64_MAX);
+	free(h);
+}
+
+TEST(durations)
+{
+	char s[DURATION_BYTES];
+
+	EQ(strcmp(duration(12, s), "12 ns"), 0);
+	EQ(strcmp(duration(1240000, s), "1.24 ms"), 0);
+	EQ(strcmp(duration(125000, s), "125 us"), 0);
+	EQ(strcmp(duration(3600000000000, s), "3600 s"), 0);
+}
+
+TEST(report)
+{
+	struct trace *t;
+	char *s = NULL;
+	size_t bytes = 0;
+	FILE *out = open_memstream(&s, &bytes);
+
+	make_story();
+	t = opened(&file);
+	EQ(command_stats(t, out), 0);
+	EQ(command_diff(t, t, out), 0);
+	EQ(command_events(t, out), 0);
+	fclose(out);
+	OK(strstr(s, "2 goroutines, 2 of them spawned"));
+	OK(strstr(s, "spawne1 file.c:13"));
+	OK(strstr(s, "2.00 ms at   9.00 ms  G2 was runnable"));
+	OK(strstr(s, "p99.9"));
+	OK(strstr(s, "P taken        G2 computing"));
+	free(s);
+	trace_close(t);
+	made_free(&file);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * weft-prof: shows profiles in pprof's format.
+ *
+ * Exits with 0; with 1 if a file cannot be read or written, or is no profile,
+ * after one line on standard error; with 2 if the command line makes no sense.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "input.h"
+#include "names.h"
+
+static const char usage[] =
+"usage: weft-prof COMMAND [OPTIONS] FILE\n"
+"\n"
+"  view FILE -o OUT.html   a flame graph, as a page for a browser\n"
+"  top FILE                the functions with the most samples\n"
+"  folded FILE             a line for each stack: main;serve;parse 12\n"
+"\n"
+"  -o OUT        the file to write; standard output without it\n"
+"  -t TYPE       what is counted, as the profile names it: samples, cpu, ...\n"
+"  -l KEY=VALUE  only samples with that label (goroutine, name, reason, ...)\n"
+"  -g KEY        below a frame for each value of that label\n"
+"  -b FILE       view: compared with this profile, more in red, less in blue\n"
+"  -n LINES      top: how many; 30 without it\n"
+"  -h            this\n"
+"\n"
+"weft_profile(3) says how to make FILE; it may be compressed by gzip.\n";
+
+static const struct command {
+	const char *name;
+	void (*run)(const struct job *j, FILE *out);
+	bool page;		/* nothing for a terminal */
+} commands[] = {
+	{ "view", command_view, true },
+	{ "top", command_top, false },
+	{ "folded", command_folded, false },
+};
+
+struct options {
+	const struct command *command;
+	const char *out, *base;
+	struct selection sel;
+	size_t lines;
+};
+
+__attribute__((__noreturn__)) static void
+misused(const char *why)
+{
+	fprintf(stderr, "weft-prof: %s\n%s", why, usage);
+	exit(2);
+}
+
+static void
+set_label(struct options *o, char *arg)
+{
+	char *eq = strchr(arg, '=');
+
+	if (!eq || eq == arg)
+		misused("-l wants KEY=VALUE");
+	*eq = '\0';
+	o->sel.key = arg;
+	o->sel.value = eq + 1;
+}
+
+static void
+set_option(struct options *o, int c)
+{
+	switch (c) {
+	case 'o': o->out = optarg; break;
+	case 't': o->sel.type = optarg; break;
+	case 'l': set_label(o, optarg); break;
+	case 'g': o->sel.group = optarg; break;
+	case 'b': o->base = optarg; break;
+	case 'n':
+		o->lines = strtoul(optarg, NULL, 10);
+		if (!o->lines)
+			misused("-n wants a number");
+		break;
+	case 'h':
+		fputs(usage, stdout);
+		exit(0);
+	default:
+		misused("no such option");
+	}
+}
+
+/* Options may come before the file and after it. Returns the file. */
+static const char *
+parse(int argc, char **argv, struct options *o)
+{
+	const char *file = NULL;
+	int c;
+
+	for (;;) {
+		while ((c = getopt(argc, argv, "+:o:t:l:g:b:n:h")) != -1)
+			set_option(o, c);
+		if (optind == argc)
+			break;
+		if (file)
+			misused("one file, please");
+		file = argv[optind++];
+	}
+	if (!file)
+		misused("which file?");
+	return file;
+}
+
+static struct profile *
+load(const char *path)
+{
+	struct input in = input_read(path);
+	struct profile *p;
+
+	if (!in.n)
+		die("%s: it is empty", path);
+	p = profile_parse(in.data, in.n, path);
+	free(in.data);
+	names_complete(p);
+	return p;
+}
+
+static const struct command *
+command_named(const char *name)
+{
+	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	if (strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0) {
+		fputs(usage, stdout);
+		exit(0);
+	}
+	misused("no such command");
+}
+
+static FILE *
+open_out(const struct options *o)
+{
+	FILE *f = o->out ? fopen(o->out, "w") : stdout;
+
+	if (!f)
+		die("%s: %s", o->out, strerror(errno));
+	if (!o->out && o->command->page && isatty(1))
+		die("%s: use -o: its output is not for a terminal",
+		    o->command->name);
+	return f;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct options o = { .lines = 30 };
+	static struct job j;	/* all is in use until the end */
+	FILE *out;
+
+	if (argc < 2)
+		misused("which command?");
+	o.command = command_named(argv[1]);
+	j.path = parse(argc - 1, argv + 1, &o);
+	j.profile = load(j.path);
+	j.tree = tree_new();
+	j.lines = o.lines;
+	j.type = tree_add(j.tree, j.profile, &o.sel, false);
+	if (o.base) {
+		j.base = load(o.base);
+		j.base_path = o.base;
+		tree_add(j.tree, j.base, &o.sel, true);
+	}
+	tree_sum(j.tree);
+	out = open_out(&o);
+	o.command->run(&j, out);
+	if (fflush(out) != 0 || ferror(out))
+		die("%s: %s", o.out ? o.out : "standard output",
+		    strerror(errno));
+	return 0;
+}
