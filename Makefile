@@ -9,6 +9,7 @@
 #	ARCH=aarch64	cross-compiled, tests run under qemu-user
 #	OPT=-O0		other optimisation, also OPT="-O2 -flto"
 #	TLS=		without libweft-tls, as where there is no OpenSSL
+#	GC=		without libweft-gc, as where there is no libgc
 #	HOOKS=		without libweft-hooks, as with another libc than glibc
 
 HOST	:= $(shell uname -m)
@@ -115,6 +116,14 @@ TLS	:= $(if $(MUSL)$(STATIC)$(filter-out $(HOST),$(ARCH)),,$(shell \
 TLSA	= $(if $(TLS),$(B)/libweft-tls.a)
 TLSSO	= $(if $(TLS),$(B)/libweft-tls.so)
 TLSLIBS	= $(if $(TLS),-lssl -lcrypto)
+# The collector is over libgc, in the same way; it stops threads by signals, which
+# sanitizers do not pass on in time.
+GC	:= $(if $(MUSL)$(STATIC)$(SAN)$(filter-out $(HOST),$(ARCH)),,$(shell \
+	printf '\043include <gc/gc.h>\nint x = GC_VERSION_MAJOR;\n' | \
+	$(CC) -fsyntax-only -x c - 2> /dev/null && echo 1))
+GCA	= $(if $(GC),$(B)/libweft-gc.a)
+GCSO	= $(if $(GC),$(B)/libweft-gc.so)
+GCLIBS	= $(if $(GC),-lgc)
 # Hooks stand before glibc's functions, in programs with shared libraries, where
 # ThreadSanitizer has its own.
 HOOKS	:= $(if $(MUSL)$(STATIC)$(filter thread,$(SAN)),,1)
@@ -140,6 +149,9 @@ endif
 ifeq ($(TLS),)
 TESTS	:= $(filter-out $(B)/tests/tls/%,$(TESTS))
 endif
+ifeq ($(GC),)
+TESTS	:= $(filter-out $(B)/tests/gc/%,$(TESTS))
+endif
 # `make TOOL_TESTS=` leaves out the tools and their tests.
 TOOL_TESTS ?= 1
 ifeq ($(TOOL_TESTS),)
@@ -157,7 +169,8 @@ TESTS	:= $(filter $(B)/tests/$(T)%,$(TESTS))
 # An example is a file, or a folder. The HTTP server without its program is
 # used by others, too.
 EXAMPLES = $(patsubst examples/%.c,$(B)/examples/%,$(wildcard examples/*.c)) \
-	$(B)/examples/http $(if $(TLS),$(B)/examples/https $(B)/examples/tls)
+	$(B)/examples/http $(if $(GC),$(B)/examples/gc) \
+	$(if $(TLS),$(B)/examples/https $(B)/examples/tls)
 HTTP_OBJ = $(patsubst examples/http/%.c,$(B)/http/%.o,\
 	$(filter-out %/https.c,$(wildcard examples/http/*.c)))
 HTTP	= $(filter-out %/main.o %/selftest.o,$(HTTP_OBJ))
@@ -167,7 +180,7 @@ BENCH	= $(B)/bench/weft-bench $(if $(STATIC),,$(B)/bench/weft-loops)
 Q	= $(if $(V),,@)
 say	= @$(if $(V),true,printf '  %-7s %s\n' $(1) $@)
 
-all: $(LIBA) $(LIBSO) $(CHECKSA) tls $(HOOKSA) $(HOOKSSO) $(EXAMPLES) $(BENCH) $(B)/weft.pc tools
+all: $(LIBA) $(LIBSO) $(CHECKSA) tls gc $(HOOKSA) $(HOOKSSO) $(EXAMPLES) $(BENCH) $(B)/weft.pc tools
 
 # ---- the library
 
@@ -249,6 +262,44 @@ $(B)/libweft-tls.so: $(TLS_OBJ) $(LIBSO) tls/tls.map
 	    -L$(B) -lweft $(TLSLIBS)
 	$(Q)ln -sf libweft-tls.so.$(SO_MAJOR) $@
 
+# ---- the collector
+
+GC_OBJ	= $(patsubst gc/%.c,$(B)/gc/%.o,$(wildcard gc/*.c)) \
+	$(B)/gc/on_stack.o
+
+gc: $(GCA) $(GCSO)
+ifeq ($(GC),)
+	@echo "  no libweft-gc: $(if $(MUSL)$(STATIC)$(SAN)$(filter-out \
+	    $(HOST),$(ARCH)),not in this variant,switched off or no headers of \
+	    libgc (apt install libgc-dev))"
+endif
+
+$(B)/gc/%.o: gc/%.c
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(CFLAGS) $(COMMON) -Iinclude -fPIC -fvisibility=hidden \
+	    -fno-lto -MMD -MP -c -o $@ $<
+
+$(B)/gc/on_stack.o: gc/arch/$(ARCH)/on_stack.S
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) -fPIC -c -o $@ $<
+
+$(B)/libweft-gc.a: $(GC_OBJ)
+	$(call say,LD)
+	$(Q)$(CROSS)ld -r -o $(B)/gc/all.o $(GC_OBJ)
+	$(Q)$(OBJCOPY) --localize-hidden $(B)/gc/all.o $(B)/gc/gc.o
+	$(Q)rm -f $@ && ar rcs $@ $(B)/gc/gc.o
+
+$(B)/libweft-gc.so: $(GC_OBJ) $(LIBSO) gc/gc.map
+	$(call say,CC)
+	$(Q)$(CC) -shared $(SANFLAGS) -pthread \
+	    -Wl,-soname,libweft-gc.so.$(SO_MAJOR) \
+	    -Wl,--version-script=gc/gc.map -Wl,-z,noexecstack \
+	    $(if $(SAN),,-Wl,-z,defs) -o $@.$(SO_MAJOR) $(GC_OBJ) \
+	    -L$(B) -lweft $(GCLIBS)
+	$(Q)ln -sf libweft-gc.so.$(SO_MAJOR) $@
+
 # ---- hooks
 
 HOOKS_OBJ = $(patsubst hooks/%.c,$(B)/hooks/%.o,$(wildcard hooks/*.c))
@@ -295,6 +346,11 @@ $(B)/weft.pc: Makefile FORCE
 	    'Description: TLS for weft, by OpenSSL' 'Version: $(VERSION)' \
 	    'Requires: weft = $(VERSION)' 'Requires.private: openssl' \
 	    'Libs: -L$${prefix}/lib -lweft-tls' > $(B)/weft-tls.pc
+	@printf '%s\n' 'prefix=$(PREFIX)' 'Name: weft-gc' \
+	    'Description: a garbage-collected heap for weft, by libgc' \
+	    'Version: $(VERSION)' 'Requires: weft = $(VERSION)' \
+	    'Requires.private: bdw-gc' \
+	    'Libs: -L$${prefix}/lib -lweft-gc' > $(B)/weft-gc.pc
 	@printf '%s\n' 'prefix=$(PREFIX)' 'Name: weft-hooks' \
 	    'Description: libraries that block park goroutines instead' \
 	    'Version: $(VERSION)' 'Requires: weft = $(VERSION)' \
@@ -308,16 +364,17 @@ install: all man
 	install -m 755 $(TOOLS) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(MAN)/*.3 $(DESTDIR)$(PREFIX)/share/man/man3
 	install -m 644 include/weft.h $(DESTDIR)$(PREFIX)/include
-	install -m 644 $(filter-out $(if $(TLS),,%/tls.h) \
+	install -m 644 $(filter-out $(if $(TLS),,%/tls.h) $(if $(GC),,%/gc.h) \
 	    $(if $(HOOKS),,%/hooks.h),$(wildcard include/weft/*.h)) $(DESTDIR)$(PREFIX)/include/weft
-	install -m 644 $(LIBA) $(CHECKSA) $(TLSA) $(HOOKSA) \
+	install -m 644 $(LIBA) $(CHECKSA) $(TLSA) $(GCA) $(HOOKSA) \
 	    $(DESTDIR)$(PREFIX)/lib
 	install -m 755 $(LIBSO:=.$(SO_MAJOR)) $(TLSSO:=.$(SO_MAJOR)) \
+	    $(GCSO:=.$(SO_MAJOR)) \
 	    $(HOOKSSO:=.$(SO_MAJOR)) $(DESTDIR)$(PREFIX)/lib
-	for lib in $(notdir $(LIBSO) $(TLSSO) $(HOOKSSO)); do \
+	for lib in $(notdir $(LIBSO) $(TLSSO) $(GCSO) $(HOOKSSO)); do \
 	    ln -sf $$lib.$(SO_MAJOR) $(DESTDIR)$(PREFIX)/lib/$$lib; done
 	install -m 644 $(B)/weft.pc $(B)/weft-checks.pc \
-	    $(if $(TLS),$(B)/weft-tls.pc) \
+	    $(if $(TLS),$(B)/weft-tls.pc) $(if $(GC),$(B)/weft-gc.pc) \
 	    $(if $(HOOKS),$(B)/weft-hooks.pc) $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	install -d $(DESTDIR)$(PREFIX)/share/weft \
 	    $(DESTDIR)$(GDB_AUTOLOAD)$(PREFIX)/lib
@@ -370,6 +427,11 @@ $(B)/tests/http/%: tests/http/%.c $(HARNESS) $(HTTP) $(LIBA)
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(USER) -iquote examples/http -o $@ $(filter-out %.h,$^)
+
+$(B)/tests/gc/%: tests/gc/%.c $(HARNESS) $(GCA) $(LIBA)
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(USER) -o $@ $< $(filter %.o %.a,$^) $(GCLIBS)
 
 $(B)/tests/tls/%: tests/tls/%.c $(HARNESS) $(TLSA) $(LIBA)
 	@mkdir -p $(@D)
@@ -506,6 +568,11 @@ $(B)/examples/https: $(HTTPS_OBJ) $(TLSA) $(LIBA)
 	$(call say,LD)
 	$(Q)$(CC) $(USER) -o $@ $^ $(TLSLIBS)
 
+$(B)/examples/gc: examples/gc/main.c $(GCA) $(LIBA)
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(USER) -o $@ $(filter %.c %.a,$^) $(GCLIBS)
+
 $(B)/examples/tls: $(wildcard examples/tls/*.[ch]) $(TLSA) $(LIBA)
 	@mkdir -p $(@D)
 	$(call say,CC)
@@ -532,7 +599,7 @@ $(B)/bench/weft-loops: $(filter-out %/mix.c,$(wildcard bench/foreign/*.c)) \
 
 -include $(OBJ:.o=.d) $(B)/obj/checks.d $(B)/tests/gdb_target.d $(HARNESS:.o=.d) $(TESTS:=.d) \
 	$(EXAMPLES:=.d) $(HTTP_OBJ:.o=.d) $(HTTPS_OBJ:.o=.d) $(BENCH:=.d) \
-	$(TLS_OBJ:.o=.d) $(HOOKS_OBJ:.o=.d)
+	$(TLS_OBJ:.o=.d) $(GC_OBJ:.o=.d) $(HOOKS_OBJ:.o=.d)
 
 # ---- doing things
 
@@ -581,11 +648,11 @@ lint: all
 	tools/lint/names
 	tools/lint/atomics
 	tools/lint/size
-	tools/lint/exports $(LIBA) $(LIBSO) $(TLSA) $(TLSSO)
+	tools/lint/exports $(LIBA) $(LIBSO) $(TLSA) $(TLSSO) $(GCA) $(GCSO)
 	tools/lint/hooks $(HOOKSA) $(HOOKSSO)
 
 # What the documentation says is so: see tools/docs.
-docs-check: man $(LIBA) $(LIBSO)
+docs-check: man $(LIBA) $(LIBSO) $(GCA)
 	CC="$(CC)" tools/docs/check $(LIBSO) $(MAN)
 	tools/docs/links
 	B="$(B)" CC="$(CC)" tools/docs/blocks
@@ -601,6 +668,10 @@ bench: $(BENCH) peers
 bench-http: $(B)/examples/http $(B)/peers/go-http
 	B=$(B) bench/http/run $(BENCHFLAGS)
 
+# Pauses, allocations and trees beside libgc, malloc and Go.
+bench-gc: $(GCA) $(LIBA)
+	B=$(B) bench/gc/run $(BENCHFLAGS)
+
 clean:
 	rm -rf build
 
@@ -611,6 +682,6 @@ include bench/observe/observe.mk
 
 FORCE:
 
-.PHONY: all tls man docs-check demo test valgrind torture torture-static models \
-	lint bench bench-http install clean
+.PHONY: all tls gc man docs-check demo test valgrind torture torture-static models \
+	lint bench bench-http bench-gc install clean
 .DELETE_ON_ERROR:

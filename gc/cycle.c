@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * When there is a collection, and the thread that makes it.
+ *
+ * The thread is the library's own, no M, and starts with the first allocation.
+ * It sleeps until it is wanted, and for two minutes if anything was allocated.
+ * A cycle:
+ *
+ *	1. It takes the requests that were made until now.
+ *	2. It takes the lock of the heap: from here on no thread is in libgc.
+ *	3. It calls libgc, which first notes the loaded libraries, with all
+ *	   threads running, since it needs a lock of the loader for that; then
+ *	   (PRE_STOP_WORLD) goroutines and their threads are stopped; plain
+ *	   threads are, by libgc; everything is marked; and they go on
+ *	   (POST_START_WORLD).
+ *	4. libgc finds out which finalizers are due, and which blocks are empty.
+ *	   Others are swept when memory is needed.
+ *	5. It wakes those that wait for this cycle, and releases the lock.
+ *	   Finalizers that are due get a goroutine (finalizer.c).
+ *
+ * Goroutines allocate from their caches all the time but in the stop, and wait
+ * for the lock if these are empty.
+ *
+ * asking.lock is taken with the lock of the heap held, or without it.
+ */
+#include "cycle.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "finalizer.h"
+#include "heap.h"
+#include "lock.h"
+#include "mark.h"
+
+#define GOAL_MIN ((size_t)4 << 20)
+#define FORCE_MS INT64_C(120000)
+
+bool cycle_stress;
+
+/* On the stack of one that waits for a collection. */
+struct waiter {
+	struct waiter *next;
+	uint32_t sema;
+};
+
+static struct {
+	struct lock lock;
+	struct waiter *waiters;	/* under the lock, as all of this */
+	bool pending, by_call;
+	uint64_t asked;		/* cycles that have begun */
+	uint32_t kick;		/* futex: changes when the thread is wanted */
+} asking;
+
+/* Under the lock of the heap, but what is read without it is atomic. */
+static struct {
+	bool started, forked;
+	bool begun;		/* atomic; then thread is valid, ... */
+	pthread_t thread;	/* ... constant */
+	int percent;
+	bool hard;
+	size_t limit, goal, since, live;
+	int64_t stress, stress_left, force_ms;
+	int64_t stop_at, start_ns, rest_until;
+	uint64_t done;		/* cycles that are over */
+	bool refused;		/* the last one was not possible */
+	bool requested;		/* one was, since the last */
+	weft_gc_stats stats;
+} gc = { .percent = 100, .limit = SIZE_MAX, .goal = GOAL_MIN };
+
+/* ---- requests ---- */
+
+void
+cycle_kick(void)
+{
+	__atomic_add_fetch(&asking.kick, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &asking.kick, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/* The number of the cycle that will serve it. w: NULL, or is woken then. */
+static uint64_t
+request(struct waiter *w, bool by_call)
+{
+	uint64_t number;
+
+	/* Not parked: the caller may have the lock of the heap, and never run
+	 * again if the runtime ends. */
+	lock_take_polling(&asking.lock);
+	if (w) {
+		w->next = asking.waiters;
+		asking.waiters = w;
+	}
+	asking.by_call |= by_call;
+	if (!asking.pending) {
+		asking.pending = true;
+		weft_collecting_(true);
+		cycle_kick();
+	}
+	number = asking.asked + 1;
+	lock_drop(&asking.lock);
+	return number;
+}
+
+/* One that cannot park looks now and then. */
+static void
+poll_for(uint64_t number)
+{
+	while (__atomic_load_n(&gc.done, __ATOMIC_ACQUIRE) < number)
+		lock_nap(200 * 1000);
+}
+
+static void collector_main(void *arg);
+
+/* Starts the thread, once. */
+static int
+start(void)
+{
+	int err = 0;
+
+	heap_lock();
+	if (gc.forked)
+		err = -EPERM;
+	else if (!gc.started) {
+		if (!weft_debug_number_("gcstress", &gc.stress))
+			gc.stress = 0;
+		if (!weft_debug_number_("gcforce", &gc.force_ms) ||
+		    gc.force_ms <= 0)
+			gc.force_ms = FORCE_MS;
+		cycle_stress = gc.stress > 0;
+		gc.stress_left = gc.stress;
+		gc.start_ns = weft_now();
+		/* It has the lock for a moment: ended by collector_main. */
+		weft_collecting_(true);
+		err = weft_collector_start_(collector_main, NULL);
+		if (err)
+			weft_collecting_(false);
+		__atomic_store_n(&gc.started, !err, __ATOMIC_RELEASE);
+	}
+	heap_unlock();
+	return err;
+}
+
+static int
+collect_and_wait(bool by_call)
+{
+	struct waiter w = {0};
+	uint64_t number;
+	int err;
+
+	/* A finalizer that runs there waits for itself. */
+	if (cycle_is_collector())
+		return -EDEADLK;
+	err = start();
+	if (err)
+		return err;
+	if (weft_self_id() != 0 && !weft_can_park()) {
+		number = request(NULL, by_call);
+		poll_for(number);
+	} else {
+		request(&w, by_call);
+		weft_collect_wait_(&w.sema);
+	}
+	return __atomic_load_n(&gc.refused, __ATOMIC_RELAXED) ? -ENOTSUP : 0;
+}
+
+/* ---- allocations ---- */
+
+/* Both may change meanwhile, unless the lock is held. */
+static size_t
+bytes_in_use(void)
+{
+	size_t heap = GC_get_heap_size(), free = GC_get_free_bytes();
+
+	return heap > free ? heap - free : 0;
+}
+
+static bool
+over_limit(size_t bytes)
+{
+	size_t limit = __atomic_load_n(&gc.limit, __ATOMIC_RELAXED);
+
+	return limit != SIZE_MAX && (bytes > limit ||
+	    bytes_in_use() > limit - bytes);
+}
+
+/*
+ * At its limit a program would do little but collect. So it does that when a
+ * 32nd part of the limit was allocated since, or ten times as long has passed
+ * as the last one took.
+ */
+static bool
+worth_collecting(void)
+{
+	size_t limit = __atomic_load_n(&gc.limit, __ATOMIC_RELAXED);
+
+	return __atomic_load_n(&gc.since, __ATOMIC_RELAXED) > limit / 32 ||
+	    weft_now() >= __atomic_load_n(&gc.rest_until, __ATOMIC_RELAXED);
+}
+
+static bool
+stress_due(void)
+{
+	return cycle_stress && __atomic_sub_fetch(&gc.stress_left, 1,
+	    __ATOMIC_RELAXED) % gc.stress == 0;
+}
+
+/* Allocations are far ahead of the collector, as they can be if all
+ * processors allocate. */
+static bool
+far_ahead(void)
+{
+	return __atomic_load_n(&gc.since, __ATOMIC_RELAXED) / 2 >
+	    __atomic_load_n(&gc.goal, __ATOMIC_RELAXED) &&
+	    __atomic_load_n(&gc.percent, __ATOMIC_RELAXED) >= 0 &&
+	    !__atomic_load_n(&gc.refused, __ATOMIC_RELAXED);
+}
+
+bool
+cycle_allows(size_t bytes, bool again)
+{
+	heap_check();
+	if (!__atomic_load_n(&gc.started, __ATOMIC_ACQUIRE))
+		start();
+	if (over_limit(bytes) ? worth_collecting() :
+	    again || stress_due() || far_ahead())
+		collect_and_wait(false);
+	return !(__atomic_load_n(&gc.hard, __ATOMIC_RELAXED) &&
+	    over_limit(bytes));
+}
+
+void
+heap_count(size_t bytes)
+{
+	size_t was = gc.since, now = was + bytes;
+
+	__atomic_store_n(&gc.since, now, __ATOMIC_RELAXED);
+	gc.stats.allocated_bytes += bytes;
+	if (now >= gc.goal && gc.percent >= 0 && !gc.requested) {
+		gc.requested = true;
+		request(NULL, false);
+	} else if (was == 0)
+		cycle_kick();		/* the two minutes begin */
+}
+
+/* ---- a cycle ---- */
+
+static void
+on_event(GC_EventType e)
+{
+	int64_t ns;
+
+	if (e == GC_EVENT_PRE_STOP_WORLD) {
+		weft_trace_log("gc: stop", 0);
+		gc.stop_at = weft_now();
+		/* That it can be done was checked before. */
+		while (weft_world_stop_() != 0)
+			lock_nap(1000 * 1000);
+		mark_stopped(true);
+	} else if (e == GC_EVENT_POST_START_WORLD) {
+		mark_stopped(false);
+		weft_world_start_();
+		ns = weft_now() - gc.stop_at;
+		gc.stats.pause_ns += (uint64_t)ns;
+		gc.stats.pause_last_ns = (uint64_t)ns;
+		if ((uint64_t)ns > gc.stats.pause_max_ns)
+			gc.stats.pause_max_ns = (uint64_t)ns;
+		weft_trace_log("gc: go on", 0);
+	}
+}
+
+/* Not libgc's own, so that it sweeps everything before it marks. */
+static int
+never(void)
+{
+	return 0;
+}
+
+static void
+update_goal(void)
+{
+	size_t more;
+
+	gc.live = bytes_in_use();
+	more = gc.percent < 0 ? SIZE_MAX :
+	    gc.live / 100 * (size_t)gc.percent;
+	if (gc.limit != SIZE_MAX) {
+		size_t left = gc.limit > gc.live ? gc.limit - gc.live : 0;
+
+		more = more < left ? more : left;
+	}
+	__atomic_store_n(&gc.goal, more > GOAL_MIN ? more : GOAL_MIN,
+	    __ATOMIC_RELAXED);
+	__atomic_store_n(&gc.since, 0, __ATOMIC_RELAXED);
+	gc.requested = false;
+}
+
+static void
+trace(size_t before, int64_t began)
+{
+	char line[256];
+	int64_t value = 0;
+	int n;
+
+	if (!weft_debug_number_("gctrace", &value) || value <= 0)
+		return;
+	/* Not through stdio: another goroutine may have its lock, and wait. */
+	n = snprintf(line, sizeof line, "weft-gc: gc %llu @%.3fs: "
+	    "pause %.3f of %.3f ms, %zu->%zu KB in use, heap %zu KB, "
+	    "next after %zu KB\n",
+	    (unsigned long long)gc.stats.collections,
+	    (double)(began - gc.start_ns) / 1e9,
+	    (double)gc.stats.pause_last_ns / 1e6,
+	    (double)(weft_now() - began) / 1e6, before / 1024,
+	    gc.live / 1024, GC_get_heap_size() / 1024, gc.goal / 1024);
+	if (n > 0 && write(STDERR_FILENO, line, (size_t)n) < 0)
+		return;		/* nowhere to say so */
+}
+
+/* The lock held. */
+static void
+collect(bool forced, bool unmap)
+{
+	size_t before = bytes_in_use();
+	int64_t began = weft_now();
+
+	mark_prepare();
+	GC_enable();
+	if (cycle_stress)
+		GC_try_to_collect(never);
+	else if (unmap)
+		GC_gcollect_and_unmap();
+	else
+		GC_gcollect();
+	GC_disable();
+	gc.stats.collections++;
+	gc.stats.forced += forced;
+	update_goal();
+	__atomic_store_n(&gc.rest_until, weft_now() + 10 *
+	    (weft_now() - began), __ATOMIC_RELAXED);
+	trace(before, began);
+}
+
+static void
+cycle(struct waiter *waiters, bool forced, bool unmap)
+{
+	struct waiter *next;
+	bool can;
+
+	heap_lock();
+	can = weft_world_can_stop_();
+	if (can)
+		collect(forced, unmap);
+	else
+		gc.stats.refused++;
+	__atomic_store_n(&gc.refused, !can, __ATOMIC_RELAXED);
+	__atomic_store_n(&gc.done, gc.done + 1, __ATOMIC_RELEASE);
+	for (; waiters; waiters = next) {
+		next = waiters->next;
+		weft_collect_wake_(&waiters->sema, 1);
+	}
+	heap_unlock();
+	finalizer_run_due();
+}
+
+bool
+cycle_is_collector(void)
+{
+	/* pairs with collector_main */
+	return __atomic_load_n(&gc.begun, __ATOMIC_ACQUIRE) &&
+	    pthread_equal(gc.thread, pthread_self());
+}
+
+void
+cycle_wake_owed(void)
+{
+	heap_wake_owed();
+	lock_wake_owed(&asking.lock);
+}
+
+/* Until it is wanted, or until two minutes are over. False: the latter. */
+static bool
+sleep_until_wanted(uint32_t seen)
+{
+	size_t since = __atomic_load_n(&gc.since, __ATOMIC_RELAXED);
+	struct timespec force = { gc.force_ms / 1000,
+	    gc.force_ms % 1000 * 1000000 };
+
+	return syscall(SYS_futex, &asking.kick, FUTEX_WAIT_PRIVATE, seen,
+	    since ? &force : NULL, NULL, 0) == 0 || errno != ETIMEDOUT;
+}
+
+static void
+serve(bool forced)
+{
+	struct waiter *waiters;
+	bool pending, wanted, by_call;
+
+	weft_collecting_(true);
+	cycle_wake_owed();
+	lock_take(&asking.lock);
+	pending = asking.pending;
+	wanted = pending || forced;
+	waiters = asking.waiters;
+	by_call = asking.by_call;
+	if (wanted) {
+		asking.waiters = NULL;
+		asking.pending = asking.by_call = false;
+		asking.asked++;
+	}
+	lock_drop(&asking.lock);
+	if (wanted)
+		cycle(waiters, forced || by_call, forced);
+	if (pending)
+		weft_collecting_(false);	/* of the request */
+	weft_collecting_(false);
+}
+
+static void
+collector_main(void *arg)
+{
+	uint32_t seen;
+	bool wanted = true;
+
+	(void)arg;
+	gc.thread = pthread_self();
+	__atomic_store_n(&gc.begun, true, __ATOMIC_RELEASE);
+	heap_lock();
+	heap_register_thread();
+	GC_set_on_collection_event(on_event);
+	weft_collector_threads_(GC_get_parallel());
+	heap_unlock();
+	weft_collecting_(false);
+	for (;;) {
+		seen = __atomic_load_n(&asking.kick, __ATOMIC_SEQ_CST);
+		serve(!wanted);
+		wanted = sleep_until_wanted(seen);
+	}
+}
+
+void
+cycle_forked(void)
+{
+	/* Goroutines are gone, and the stack of the one that has forked is that
+	 * of a plain thread that libgc does not know. */
+	gc.forked = !weft_collector_forked_();
+	__atomic_store_n(&gc.refused, gc.forked, __ATOMIC_RELAXED);
+	__atomic_store_n(&gc.started, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&gc.begun, false, __ATOMIC_RELAXED);
+	asking.lock = (struct lock){0};
+	asking.waiters = NULL;
+	asking.pending = asking.by_call = false;
+	asking.asked = gc.done;
+	if (gc.forked)
+		gc.goal = SIZE_MAX;
+	finalizer_forked();
+}
+
+/* ---- calls ---- */
+
+public int
+weft_gc_collect(void)
+{
+	heap_check();
+	return collect_and_wait(true);
+}
+
+public int
+weft_gc_set_percent(int percent)
+{
+	int old;
+
+	heap_lock();
+	old = gc.percent;
+	__atomic_store_n(&gc.percent, percent, __ATOMIC_RELAXED);
+	heap_unlock();
+	return old;
+}
+
+public size_t
+weft_gc_set_limit(size_t bytes, bool hard)
+{
+	size_t old;
+
+	heap_lock();
+	old = gc.limit;
+	__atomic_store_n(&gc.limit, bytes, __ATOMIC_RELAXED);
+	__atomic_store_n(&gc.hard, hard, __ATOMIC_RELAXED);
+	heap_unlock();
+	return old;
+}
+
+public void
+weft_gc_stats_read(weft_gc_stats *out, size_t bytes)
+{
+	weft_gc_stats s;
+
+	heap_lock();
+	s = gc.stats;
+	s.heap_bytes = GC_get_heap_size();
+	s.live_bytes = gc.live;
+	s.finalizers = finalizer_count();
+	heap_unlock();
+	if (bytes > sizeof s)
+		memset((char *)out + sizeof s, 0, bytes - sizeof s);
+	memcpy(out, &s, bytes < sizeof s ? bytes : sizeof s);
+}
