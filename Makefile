@@ -169,11 +169,14 @@ TESTS	:= $(filter $(B)/tests/$(T)%,$(TESTS))
 # An example is a file, or a folder. The HTTP server without its program is
 # used by others, too.
 EXAMPLES = $(patsubst examples/%.c,$(B)/examples/%,$(wildcard examples/*.c)) \
-	$(B)/examples/http $(if $(GC),$(B)/examples/gc) \
+	$(B)/examples/http $(B)/examples/redis $(if $(GC),$(B)/examples/gc) \
 	$(if $(TLS),$(B)/examples/https $(B)/examples/tls)
 HTTP_OBJ = $(patsubst examples/http/%.c,$(B)/http/%.o,\
 	$(filter-out %/https.c,$(wildcard examples/http/*.c)))
 HTTP	= $(filter-out %/main.o %/selftest.o,$(HTTP_OBJ))
+REDIS_OBJ = $(patsubst examples/redis/%.c,$(B)/redis/%.o,\
+	$(wildcard examples/redis/*.c))
+REDIS	= $(filter-out %/main.o %/selftest.o,$(REDIS_OBJ))
 BENCH	= $(B)/bench/weft-bench $(if $(STATIC),,$(B)/bench/weft-loops)
 
 # `make V=1` shows the commands.
@@ -428,6 +431,11 @@ $(B)/tests/http/%: tests/http/%.c $(HARNESS) $(HTTP) $(LIBA)
 	$(call say,CC)
 	$(Q)$(CC) $(USER) -iquote examples/http -o $@ $(filter-out %.h,$^)
 
+$(B)/tests/redis/%: tests/redis/%.c $(HARNESS) $(REDIS) $(LIBA)
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(USER) -iquote examples/redis -o $@ $(filter-out %.h,$^)
+
 $(B)/tests/gc/%: tests/gc/%.c $(HARNESS) $(GCA) $(LIBA)
 	@mkdir -p $(@D)
 	$(call say,CC)
@@ -555,6 +563,16 @@ $(B)/examples/http: $(HTTP_OBJ) $(LIBA)
 	$(call say,LD)
 	$(Q)$(CC) $(USER) -o $@ $^
 
+$(B)/redis/%.o: examples/redis/%.c
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(USER) -c -o $@ $<
+
+$(B)/examples/redis: $(REDIS_OBJ) $(LIBA)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(USER) -o $@ $^
+
 # The same program, which also serves https.
 HTTPS_OBJ = $(filter-out %/main.o,$(HTTP_OBJ)) \
 	$(addprefix $(B)/http/,main_tls.o https.o)
@@ -598,7 +616,7 @@ $(B)/bench/weft-loops: $(filter-out %/mix.c,$(wildcard bench/foreign/*.c)) \
 	    -L$(@D) -lmix -Wl,-rpath,'$$ORIGIN'
 
 -include $(OBJ:.o=.d) $(B)/obj/checks.d $(B)/tests/gdb_target.d $(HARNESS:.o=.d) $(TESTS:=.d) \
-	$(EXAMPLES:=.d) $(HTTP_OBJ:.o=.d) $(HTTPS_OBJ:.o=.d) $(BENCH:=.d) \
+	$(EXAMPLES:=.d) $(HTTP_OBJ:.o=.d) $(HTTPS_OBJ:.o=.d) $(REDIS_OBJ:.o=.d) $(BENCH:=.d) \
 	$(TLS_OBJ:.o=.d) $(GC_OBJ:.o=.d) $(HOOKS_OBJ:.o=.d)
 
 # ---- doing things
@@ -672,6 +690,9 @@ bench-http: $(B)/examples/http $(B)/peers/go-http
 bench-gc: $(GCA) $(LIBA)
 	B=$(B) bench/gc/run $(BENCHFLAGS)
 
+bench-redis: $(B)/examples/redis
+	B=$(B) bench/redis/run $(BENCHFLAGS)
+
 clean:
 	rm -rf build
 
@@ -683,5 +704,5 @@ include bench/observe/observe.mk
 FORCE:
 
 .PHONY: all tls gc man docs-check demo test valgrind torture torture-static models \
-	lint bench bench-http bench-gc install clean
+	lint bench bench-http bench-redis bench-gc install clean
 .DELETE_ON_ERROR:

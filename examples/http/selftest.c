@@ -33,6 +33,11 @@ static const struct exchange {
 	    "\r\n\r\n3\r\nabc\r\na;x=y\r\n0123456789\r\n0\r\nX: y\r\n\r\n",
 	    "HTTP/1.1 200 OK\r\n", "\r\nTransfer-Encoding: chunked\r\n\r\n"
 	    "3\r\nabc\r\na\r\n0123456789\r\n0\r\n\r\n" },
+	{ "metrics of the runtime, for Prometheus",
+	    "GET /metrics HTTP/1.1\r\nHost: here\r\nConnection: close\r\n"
+	    "\r\n",
+	    "HTTP/1.1 200 OK\r\n", "\r\nContent-Type: text/plain; "
+	    "version=0.0.4\r\n" },
 	{ "a client that asks before sending",
 	    "PUT /echo HTTP/1.1\r\nHost: here\r\nExpect: 100-continue\r\n"
 	    "Content-Length: 4\r\n\r\nbody",

@@ -68,6 +68,25 @@ count(struct http *h, long n)
 	}
 }
 
+/* For Prometheus. A text that grows between the two calls is tried again. */
+static void
+metrics(struct http *h)
+{
+	size_t cap = 0, n;
+	char *text = NULL;
+
+	while ((n = weft_metrics_text(text, cap)) >= cap) {
+		free(text);
+		text = malloc(cap = n + 1024);
+		if (!text) {
+			http_error(h, 503);
+			return;
+		}
+	}
+	http_reply(h, 200, "text/plain; version=0.0.4", text, n);
+	free(text);
+}
+
 static void
 answer(struct http *h, const struct http_request *r, void *arg,
     http_handler *files)
@@ -78,6 +97,8 @@ answer(struct http *h, const struct http_request *r, void *arg,
 		echo(h, r);
 	} else if (is_path(r, "/count")) {
 		count(h, asked(r));
+	} else if (is_path(r, "/metrics")) {
+		metrics(h);
 	} else if (is_path(r, "/wait")) {
 		weft_sleep(asked(r) * WEFT_MS);
 		http_reply(h, 200, "text/plain", hello, sizeof hello - 1);

@@ -7,8 +7,9 @@
 
 /*
  * A handler. /hello says hello, and so does / without a folder; /echo gives a
- * body back; /count?n is n lines in chunks; /wait?ms takes its time; the rest
- * are the files below the folder whose name is `arg`, if that is not NULL.
+ * body back; /count?n is n lines in chunks; /metrics what weft counted;
+ * /wait?ms takes its time; the rest are the files below the folder whose name
+ * is `arg`, if that is not NULL.
  */
 void site(struct http *h, const struct http_request *r, void *arg);
 /* The same, with http_static_links. */

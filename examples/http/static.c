@@ -10,6 +10,7 @@
  * not preempted by signals.)
  */
 #define _GNU_SOURCE 1
+#include "folder.h"
 #include "http.h"
 
 #include <errno.h>
@@ -252,10 +253,12 @@ status_of(int error)
 	return 404;
 }
 
-/* Closes dir, and opens what the path names below it; or -errno. */
+/* Opens what the path names below a folder; or -errno. */
 static int
-walk(int dir, char *path)
+walk(int folder, char *path)
 {
+	int dir = folder;
+
 	for (;;) {
 		char *end, last;
 		int fd, err;
@@ -268,7 +271,8 @@ walk(int dir, char *path)
 		    (last ? TO_ENTER : TO_READ));
 		err = -errno;
 		*end = last;
-		close(dir);
+		if (dir != folder)
+			close(dir);
 		if (fd < 0 || !last)
 			return fd < 0 ? err : fd;
 		dir = fd;
@@ -276,16 +280,26 @@ walk(int dir, char *path)
 	}
 }
 
-/* A number, or -errno. Links above the folder, and itself, are followed. */
+/*
+ * A number, or -errno. Links above the folder, and itself, are followed. The
+ * number did not come from weft, which may still be closing an older file of
+ * that number.
+ */
 static int
 open_below(const char *folder, char *name)
 {
+	struct folder *f;
 	int fd;
 
+	f = folder_take(folder, &fd);
+	if (!f)
+		return fd;
 	weft_blocking_enter();
-	fd = open(folder, TO_ENTER);
-	fd = fd < 0 ? -errno : walk(fd, name + strlen(folder));
+	fd = walk(folder_fd(f), name + strlen(folder));
 	weft_blocking_leave();
+	folder_release(f);
+	if (fd >= 0)
+		weft_fd_replaced(fd);
 	return fd;
 }
 

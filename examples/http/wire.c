@@ -5,7 +5,11 @@
  * Setting a deadline for every read and write would cost more than parsing the
  * request. So what weft is told is seldom changed: it must only not be later
  * than the limit. When it fires early we tell it anew, and try again. For a
- * busy connection that is once in a limit's length, and nothing otherwise.
+ * busy connection that is once in a limit's length, and nothing otherwise. And
+ * nothing has to be told before a call would wait: the first read of a
+ * connection, and writes as long as it has no deadline for them, are tries
+ * (MSG_DONTWAIT). A client that sends its request at once, takes the answer and
+ * closes costs an accept, a read, a write and a close.
  *
  * http_server_stop makes the deadlines of all connections fire; one that is not
  * idle cannot tell that from an early one, and just goes on.
@@ -156,6 +160,11 @@ wire_idle(struct http *h)
 	c->parked = false;
 	due = c->since + (c->used ? o->idle_timeout : o->head_timeout);
 	until = c->since + o->linger;
+	if (!c->used && !was_parked && !c->layer) {
+		n = weft_sock_recv(c->fd, h->in, h->cap, MSG_DONTWAIT);
+		if (n != -EAGAIN && n != -ETIMEDOUT)
+			return n > 0 ? filled(h, n) : 0;
+	}
 	if (!was_parked && o->linger <= 0 && !buffered(c))
 		return let_go(h, due, false);
 	until = was_parked || until > due ? due : until;
@@ -264,18 +273,20 @@ send_all(struct http *h, struct iovec *v, int n, int flags)
 	struct msghdr m = { .msg_iov = v };
 	bool late = false;
 	ssize_t sent;
+	int try;
 
-	if (h->c->write_armed == WEFT_NEVER)
-		arm_write(h->c);
 	for (int i = 0; i < n;) {
+		try = h->c->write_armed == WEFT_NEVER ? MSG_DONTWAIT : 0;
 		m.msg_iov = v + i;
 		m.msg_iovlen = (size_t)(n - i);
-		sent = n - i > 1 ? weft_sendmsg(h->c->fd, &m, flags) :
+		sent = n - i > 1 ? weft_sendmsg(h->c->fd, &m, flags | try) :
 		    weft_sock_send(h->c->fd, v[i].iov_base, v[i].iov_len,
-		    flags);
+		    flags | try);
 		if (sent >= 0) {
 			i += advance(v + i, n - i, (size_t)sent);
 			late = false;
+		} else if (sent == -EAGAIN && try) {
+			arm_write(h->c);
 		} else if (too_late(h, (int)sent, &late)) {
 			return h->error;
 		}
@@ -365,6 +376,8 @@ wire_send_file(struct http *h, int file, off_t at, int64_t len)
 
 	if (h->c->layer)
 		return send_copy(h, file, at, len);
+	if (h->c->write_armed == WEFT_NEVER)
+		arm_write(h->c);
 	/* More follows at once: no packet for the head alone. */
 	if (wire_send(h, NULL, 0, len > 0 ? MSG_MORE : 0) != 0)
 		return h->error;
