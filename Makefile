@@ -676,12 +676,17 @@ docs-check: man $(LIBA) $(LIBSO) $(GCA)
 	B="$(B)" CC="$(CC)" tools/docs/blocks
 	tools/docs/pictures --check
 	B="$(B)" CC="$(CC)" tools/docs/selftest
+	bench/report/selftest
 
 models:
 	models/check
 
 bench: $(BENCH) peers
 	B=$(B) bench/run $(BENCHFLAGS)
+
+# Some forty minutes, for docs/benchmarks.md; with BENCHFLAGS=-q some eight.
+bench-report: $(BENCH) peers
+	B=$(B) CC="$(CC)" OPT="$(OPT)" bench/report/run $(BENCHFLAGS)
 
 bench-http: $(B)/examples/http $(B)/peers/go-http
 	B=$(B) bench/http/run $(BENCHFLAGS)
@@ -700,9 +705,12 @@ include tools/tools.mk
 include bench/peers.mk
 include bench/real/real.mk
 include bench/observe/observe.mk
+include bench/lines/lines.mk
+include bench/model/model.mk
+include bench/growth/growth.mk
 
 FORCE:
 
 .PHONY: all tls gc man docs-check demo test valgrind torture torture-static models \
-	lint bench bench-http bench-redis bench-gc install clean
+	lint bench bench-report bench-http bench-redis bench-gc install clean
 .DELETE_ON_ERROR:

@@ -8,12 +8,13 @@
 // Every fiber has a stack of its own from malloc, so those workloads that
 // keep many alive are smaller here: spawn makes 1,000,000 and lets them run
 // every 256, skynet has 100,000 leaves (and says so in its name), parked
-// parks 20,000.
+// parks 20,000. fib27_future runs a child at once, or there were too many.
 
 #include "../peer.h"
 
 #include <atomic>
 #include <boost/fiber/all.hpp>
+#include <boost/version.hpp>
 #include <thread>
 #include <vector>
 
@@ -101,6 +102,35 @@ static void skynet()
 	       (now_ns() - start) / 1e6);
 }
 
+static long fib(long n)
+{
+	if (n < 2)
+		return n;
+
+	auto left = bf::async(bf::launch::dispatch, fib, n - 1);
+	long right = fib(n - 2);
+
+	return left.get() + right;
+}
+
+static void fib27()
+{
+	double start = now_ns();
+	long r = fib(27);
+
+	msec("fib27_future", now_ns() - start);
+	expect("fib27_future", r, 196418);
+}
+
+static void spawnjoin(long n)
+{
+	double start = now_ns();
+
+	for (long i = 0; i < n; i++)
+		bf::fiber([] {}).join();
+	nsop("spawnjoin_future", n, now_ns() - start);
+}
+
 static void parked(long n)
 {
 	long before = rss_bytes();
@@ -130,6 +160,10 @@ static void run(const char *asked)
 		pingpong(2000000);
 	if (wanted(asked, "skynet"))
 		skynet();
+	if (wanted(asked, "fib_future"))
+		fib27();
+	if (wanted(asked, "spawnjoin_future"))
+		spawnjoin(1000000);
 	if (wanted(asked, "parked"))
 		parked(20000);
 }
@@ -149,6 +183,11 @@ int main(int argc, char **argv)
 	bf::mutex lock;
 	bool finished = false;
 
+	if (!strcmp(asked, "version")) {
+		printf("Boost.Fiber %d.%d\n", BOOST_VERSION / 100000,
+		       BOOST_VERSION / 100 % 1000);
+		return 0;
+	}
 	for (int i = 1; i < procs; i++)
 		threads.emplace_back([&] {
 			steal_with(procs);

@@ -5,7 +5,8 @@
 // Usage: go [WORKLOAD [PROCS]]
 //
 // Some workloads run more than once: the last line of a name is the warm one.
-// lateness, a distribution and not a cost, and idle, whose memory others would
+// files, which writes to the disk, lateness, a distribution and not a cost, and
+// idle, whose memory others would
 // have left, run only when asked for by name.
 package main
 
@@ -444,19 +445,28 @@ var workloads = []workload{
 	{"preempt", func() { preempt() }},
 	{"syscall", func() { syscallcost(3000000) }},
 	{"sysblock", func() { sysblock() }},
+	{"fib_future", func() { fibFuture(); fibFuture(); fibFuture() }},
+	{"skynet_future", func() { skynetFuture(); skynetFuture(); skynetFuture() }},
+	{"spawnjoin_future", func() { spawnjoinFuture(1000000) }},
+	{"pfor", func() { pfors() }},
+	{"files", func() { files() }},
 	{"idle", func() { idle(18000, 10000) }},
 	{"lateness", func() { lateness() }},
 }
 
 // alone says what is not among all workloads.
 func alone(name string) bool {
-	return name == "idle" || name == "lateness"
+	return name == "files" || name == "idle" || name == "lateness"
 }
 
 func main() {
 	asked := "all"
 	if len(os.Args) > 1 {
 		asked = os.Args[1]
+	}
+	if asked == "version" {
+		fmt.Println("Go", strings.TrimPrefix(runtime.Version(), "go"))
+		return
 	}
 	if asked == "idle_client" {
 		idleClient(os.Args[2], os.Args[3])

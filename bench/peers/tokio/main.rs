@@ -7,6 +7,8 @@
 // A task is a state machine without a stack, and Tokio has no channel without
 // a buffer: pingpong goes through channels of one, skynet and fib through join
 // handles, and parked waits on a Notify (its memory is without page tables).
+// The workloads of futures are the same as skynet, fib and spawnjoin, under the
+// names of the others' join forms.
 // On a crowded machine echo may wait for ever: up to 1.33 Tokio can lose an
 // event (its issue 6133).
 
@@ -53,12 +55,12 @@ async fn spawn(n: usize) {
     nsop("spawn", n, start);
 }
 
-async fn spawnjoin(n: usize) {
+async fn spawnjoin(name: &str, n: usize) {
     let start = Instant::now();
     for _ in 0..n {
         tokio::spawn(async {}).await.unwrap();
     }
-    nsop("spawnjoin", n, start);
+    nsop(name, n, start);
 }
 
 async fn yields(n: usize) {
@@ -123,11 +125,11 @@ fn sky(num: u64, size: u64) -> Task<u64> {
     })
 }
 
-async fn skynet() {
+async fn skynet(name: &str) {
     let start = Instant::now();
     let sum = tokio::spawn(sky(0, 1_000_000)).await.unwrap();
     assert!(sum == 499_999_500_000);
-    ms("skynet1M", start);
+    ms(name, start);
 }
 
 fn fib(n: u64) -> Task<u64> {
@@ -141,10 +143,10 @@ fn fib(n: u64) -> Task<u64> {
     })
 }
 
-async fn fib27() {
+async fn fib27(name: &str) {
     let start = Instant::now();
     tokio::spawn(fib(27)).await.unwrap();
-    ms("fib27", start);
+    ms(name, start);
 }
 
 async fn sleepers(n: usize) {
@@ -249,7 +251,10 @@ async fn run(asked: String) {
         spawn(3_000_000).await;
     }
     if wanted("spawnjoin") {
-        spawnjoin(1_000_000).await;
+        spawnjoin("spawnjoin", 1_000_000).await;
+    }
+    if wanted("spawnjoin_future") {
+        spawnjoin("spawnjoin_future", 1_000_000).await;
     }
     if wanted("yield") {
         yields(8_000_000).await;
@@ -262,12 +267,22 @@ async fn run(asked: String) {
     }
     if wanted("skynet") {
         for _ in 0..3 {
-            skynet().await;
+            skynet("skynet1M").await;
+        }
+    }
+    if wanted("skynet_future") {
+        for _ in 0..3 {
+            skynet("skynet_future").await;
         }
     }
     if wanted("fib") {
         for _ in 0..2 {
-            fib27().await;
+            fib27("fib27").await;
+        }
+    }
+    if wanted("fib_future") {
+        for _ in 0..3 {
+            fib27("fib27_future").await;
         }
     }
     if wanted("sleepers") {
@@ -287,6 +302,10 @@ fn main() {
     let mut args = std::env::args().skip(1);
     let asked = args.next().unwrap_or_else(|| "all".to_string());
     let procs = args.next().map_or(2, |p| p.parse().unwrap());
+    if asked == "version" {
+        println!("Tokio {}", option_env!("PEER_VERSION").unwrap_or("?"));
+        return;
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(procs)
         .enable_all()
