@@ -21,7 +21,8 @@
  * WAITING, and after the second barrier the claimer sees it as curg or prev_g
  * of that M, unless it is off its stack by now. (One barrier and 5 before 3
  * would not do: the goroutine could begin to run after 5, and wait again, on
- * its stack, before 3.)
+ * its stack, before 3.) models/claim.pml has the protocol with stores that
+ * overtake each other, and finds both barriers necessary.
  *
  * WAITING alone does not mean that it is off its stack: a goroutine becomes
  * WAITING before it leaves.
