@@ -21,6 +21,7 @@
 #include "debug_env.h"
 #include "dump_text.h"
 #include "dump_write.h"
+#include "end_signal.h"
 #include "fatal.h"
 #include "os.h"
 #include "preempt.h"
@@ -123,7 +124,7 @@ dump_asked(int sig, siginfo_t *si, void *uc)
 	say("weft: signal %d: %ld goroutines\n", sig, (long)weft_goroutines());
 	dump_now(uc, ends);
 	errno = saved;
-	if (!ends)
+	if (!ends || end_signal_ask(sig))
 		return;
 	if (fatal_last)
 		fatal_last();
@@ -182,15 +183,6 @@ weft_dump_on_signal(int sig, unsigned flags)
 
 /* ---- at boot ---- */
 
-static bool
-is_default(int sig)
-{
-	struct sigaction now;
-
-	return sigaction(sig, NULL, &now) == 0 &&
-	    !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL;
-}
-
 /*
  * ThreadSanitizer keeps a signal until its thread calls a function that it
  * knows, which a thread that sleeps in weft never does: only on request.
@@ -213,8 +205,9 @@ boot(void)
 		os_on_crash(crash, true);
 	/* If there is no room for it, exit() may cut a report short. */
 	atexit(fatal_let_die);
-	if (sig >= 1 && sig <= SIGNALS && is_default((int)sig) &&
-	    weft_dump_on_signal((int)sig, ends ? 0 : WEFT_DUMP_CONTINUE) != 0)
+	if (sig && (sig < 1 || sig > SIGNALS ||
+	    (os_signal_is_default((int)sig) && weft_dump_on_signal((int)sig,
+	    ends ? 0 : WEFT_DUMP_CONTINUE) != 0)))
 		say("weft: WEFT_DEBUG: dumpsig=%ld cannot be used\n",
 		    (long)sig);
 }

@@ -9,7 +9,8 @@
  *	offcpuprofile=FILE, offcpuprofilerate=NS (10000)
  *	mutexprofile=FILE, mutexprofilefraction=N (1)
  *
- * Files are written by exit(), folded if they are named so.
+ * Files are written by exit(), or when a signal ends the process (see
+ * end_signal.c), folded if they are named so.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include "debug_env.h"
+#include "end_signal.h"
 #include "fatal.h"
 #include "profile_cpu.h"
 #include "profile_goroutine.h"
@@ -168,8 +170,8 @@ save_asked(void)
 		if (asked[i].path[0])
 			err = weft_profile_save(asked[i].what, asked[i].path);
 		if (err)
-			say("weft: %s: cannot write %s: error %d\n",
-			    asked[i].key, asked[i].path, -err);
+			say("weft: %s: cannot write %s: %s\n", asked[i].key,
+			    asked[i].path, strerror(-err));
 	}
 }
 
@@ -204,11 +206,13 @@ boot(void)
 			continue;
 		err = begin(a->what);
 		if (err) {
-			say("weft: warning: WEFT_DEBUG: %s: error %d\n",
-			    a->key, -err);
+			say("weft: WEFT_DEBUG: %s cannot begin: %s%s\n", a->key,
+			    strerror(-err), err == -EINVAL ?
+			    " (see its rate)" : "");
 			a->path[0] = '\0';
 		} else if (!asked_by && atexit(save_asked) == 0) {
 			asked_by = getpid();
+			end_signal_add(save_asked);
 		}
 	}
 }

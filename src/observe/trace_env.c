@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "debug_env.h"
+#include "end_signal.h"
 #include "fatal.h"
 #include "sched.h"
 #include "start.h"
@@ -29,7 +30,11 @@ static a64 end_at;		/* of the trace, by traceend; 0: never */
 static const char *
 reason(int err)
 {
-	return recorder_is_dying() ? "an error" : strerror(-err);
+	if (!recorder_is_dying())
+		return strerror(-err);
+	return err == -ENOENT ? "no such directory" :
+	    err == -EACCES ? "permission denied" :
+	    err == -ENOSPC ? "no space left on the device" : "an error";
 }
 
 /* ---- names of files, options ---- */
@@ -106,7 +111,9 @@ recorder_serve(uint32_t asked)
 	else if (asked & ASK_TOGGLE)
 		err = toggle();
 	if (err)
-		say("weft: the trace cannot be written: %s\n", reason(err));
+		say("weft: the trace cannot be written%s%s: %s\n",
+		    flight ? " to " : "", flight ? flight_path : "",
+		    reason(err));
 	else if (asked & ASK_WRITE && flight)
 		say("weft: the flight recorder has written %s\n", flight_path);
 }
@@ -208,10 +215,27 @@ catch_signal(int sig)
 }
 
 static void
-complain(const char *what, int err)
+complain(const char *key, const char *value, int err)
 {
 	if (err)
-		say("weft: WEFT_DEBUG=%s: %s\n", what, reason(err));
+		say("weft: WEFT_DEBUG: %s=%s: %s\n", key, value, reason(err));
+}
+
+/* Could a file of that name be written? 0 or -errno. */
+static int
+try_path(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	size_t n = slash ? (size_t)(slash - path) + 1 : 0;
+	char folder[PATH_BYTES] = ".";
+
+	if (access(path, F_OK) == 0)
+		return access(path, W_OK) == 0 ? 0 : -errno;
+	if (n) {
+		memcpy(folder, path, n);
+		folder[n] = 0;
+	}
+	return access(folder, W_OK | X_OK) == 0 ? 0 : -errno;
 }
 
 static void
@@ -225,21 +249,26 @@ boot_flight(const weft_trace_options *o)
 	stall_ns = debug_env_num("stall", 0);
 	stall_ns = (stall_ns < 0 ? 0 : stall_ns < DAY_MS ? stall_ns : DAY_MS) *
 	    MS;
-	complain("flight", weft_trace_flight(o, sizeof *o));
+	complain("flight", flight_path, try_path(flight_path));
+	complain("flight", flight_path, weft_trace_flight(o, sizeof *o));
 }
 
 static void
 boot_signal(void)
 {
 	int64_t sig = debug_env_num("tracesig", 0);
+	int err;
 
-	if (sig <= 0)
+	if (!sig)
 		return;
 	lock_take(&recorder.lock);
-	complain("tracesig", recorder_start_helper());
+	err = recorder_start_helper();
 	lock_drop(&recorder.lock);
-	if (sig > SIGRTMAX || catch_signal((int)sig) != 0)
-		complain("tracesig", -EINVAL);
+	if (!err && (sig < 0 || sig > SIGRTMAX || catch_signal((int)sig) != 0))
+		err = -EINVAL;
+	if (err)
+		say("weft: WEFT_DEBUG: tracesig=%ld: %s\n", (long)sig,
+		    reason(err));
 }
 
 /* Before the helper first watches. */
@@ -252,19 +281,47 @@ set_end(void)
 		a_store_relaxed(&end_at, (uint64_t)(os_now_ns() + ms * MS));
 }
 
+/* A signal ends the process. */
+static void
+end_by_signal(void)
+{
+	uint64_t lost = 0;
+
+	lock_take(&recorder.lock);
+	if (recorder.mode == STREAM)
+		say_end(recorder_end(&lost), lost);
+	lock_drop(&recorder.lock);
+}
+
+static void
+boot_trace(const weft_trace_options *o)
+{
+	char value[PATH_BYTES], path[PATH_BYTES];
+	int err;
+
+	if (!debug_env("trace", value, sizeof value))
+		return;
+	if (flight_path[0]) {
+		say("weft: WEFT_DEBUG: trace is ignored: it and flight exclude "
+		    "each other\n");
+		return;
+	}
+	expand(path, value[0] ? value : "weft-%p.trace");
+	set_end();
+	err = weft_trace_start(path, o, sizeof *o);
+	complain("trace", path, err);
+	if (!err)
+		end_signal_add(end_by_signal);
+}
+
 static void
 boot(void)
 {
-	char value[PATH_BYTES], path[PATH_BYTES];
 	weft_trace_options o;
 
 	env_options(&o);
 	boot_flight(&o);
-	if (debug_env("trace", value, sizeof value)) {
-		expand(path, value[0] ? value : "weft-%p.trace");
-		set_end();
-		complain("trace", weft_trace_start(path, &o, sizeof o));
-	}
+	boot_trace(&o);
 	boot_signal();
 }
 

@@ -9,40 +9,42 @@
 #include "fatal.h"
 #include "os.h"
 
-enum kind { NUMBER, TEXT };
+enum kind { NUMBER, TEXT, FILE_NAME };	/* the last must be there */
 
-/* All keys, in the order of the alphabet. */
+/* All keys, in the order of the alphabet; docs/tuning.md explains them. */
 static const struct key {
 	const char *name;
 	enum kind kind;
+	const char *with[3];	/* it has no effect without one of these */
 } keys[] = {
-	{ "blockprofile", TEXT },	/* observe/profile.c, as all profiles */
-	{ "blockprofilerate", NUMBER },
-	{ "cpuprofile", TEXT },
-	{ "cpuprofilehz", NUMBER },
-	{ "cpuprofilethreads", NUMBER },
-	{ "crash", NUMBER },		/* observe/crash.c */
-	{ "dumpend", NUMBER },		/* the same */
-	{ "dumpsig", NUMBER },		/* the same */
-	{ "flight", TEXT },		/* observe/trace.c */
-	{ "gcforce", NUMBER },		/* libweft-gc */
-	{ "gcstress", NUMBER },		/* the same */
-	{ "gctrace", NUMBER },		/* the same */
-	{ "leaks", NUMBER },		/* observe/leaks.c */
-	{ "mutexprofile", TEXT },
-	{ "mutexprofilefraction", NUMBER },
-	{ "offcpuprofile", TEXT },
-	{ "offcpuprofilerate", NUMBER },
-	{ "scheddetail", NUMBER },	/* observe/schedtrace.c */
-	{ "schedtrace", NUMBER },	/* the same */
-	{ "stall", NUMBER },		/* observe/trace.c */
-	{ "socket", TEXT },		/* observe/debug_socket.c */
-	{ "trace", TEXT },		/* observe/trace.c */
-	{ "tracebytes", NUMBER },	/* the same */
-	{ "traceend", NUMBER },		/* the same */
-	{ "tracesig", NUMBER },		/* the same */
-	{ "tracestacks", NUMBER },	/* the same */
-	{ "uring", NUMBER },		/* poll/ring.c */
+	/* observe/profile.c, as all profiles */
+	{ "blockprofile", FILE_NAME, { NULL } },
+	{ "blockprofilerate", NUMBER, { "blockprofile" } },
+	{ "cpuprofile", FILE_NAME, { NULL } },
+	{ "cpuprofilehz", NUMBER, { "cpuprofile" } },
+	{ "cpuprofilethreads", NUMBER, { "cpuprofile" } },
+	{ "crash", NUMBER, { NULL } },	/* observe/crash.c */
+	{ "dumpend", NUMBER, { NULL } },	/* the same */
+	{ "dumpsig", NUMBER, { NULL } },	/* the same */
+	{ "flight", TEXT, { NULL } },	/* observe/trace_env.c */
+	{ "gcforce", NUMBER, { NULL } },	/* libweft-gc */
+	{ "gcstress", NUMBER, { NULL } },	/* the same */
+	{ "gctrace", NUMBER, { NULL } },	/* the same */
+	{ "leaks", NUMBER, { NULL } },	/* observe/leaks.c */
+	{ "mutexprofile", FILE_NAME, { NULL } },
+	{ "mutexprofilefraction", NUMBER, { "mutexprofile" } },
+	{ "offcpuprofile", FILE_NAME, { NULL } },
+	{ "offcpuprofilerate", NUMBER, { "offcpuprofile" } },
+	{ "scheddetail", NUMBER, { "schedtrace" } },
+	{ "schedtrace", NUMBER, { NULL } },	/* observe/schedtrace.c */
+	{ "socket", TEXT, { NULL } },	/* observe/debug_socket.c */
+	{ "stall", NUMBER, { "flight" } },
+	{ "trace", TEXT, { NULL } },	/* observe/trace_env.c */
+	{ "tracebytes", NUMBER, { "trace", "flight", "tracesig" } },
+	{ "traceend", NUMBER, { "trace" } },
+	{ "tracesig", NUMBER, { NULL } },
+	{ "tracestacks", NUMBER, { "trace", "flight", "tracesig" } },
+	{ "uring", NUMBER, { NULL } },	/* poll/ring.c */
 };
 
 enum { N_KEYS = sizeof keys / sizeof *keys, NUMBER_BYTES = 24 };
@@ -170,6 +172,19 @@ say_unknown(const char *key)
 }
 
 static void
+check_with(const struct key *k)
+{
+	struct entry e;
+
+	for (unsigned i = 0; i < countof(k->with) && k->with[i]; i++)
+		if (find(k->with[i], &e))
+			return;
+	if (k->with[0])
+		say("weft: WEFT_DEBUG: \"%s\" has no effect without \"%s\"\n",
+		    k->name, k->with[0]);
+}
+
+static void
 check_entry(const struct entry *e)
 {
 	const struct key *k = known(e);
@@ -182,6 +197,10 @@ check_entry(const struct entry *e)
 		say_unknown(key);
 	else if (k->kind == NUMBER && number(e, &v) != 1)
 		say("weft: WEFT_DEBUG: \"%s\" needs a number\n", key);
+	else if (k->kind == FILE_NAME && !e->value_bytes)
+		say("weft: WEFT_DEBUG: \"%s\" needs the name of a file\n", key);
+	else
+		check_with(k);
 }
 
 void

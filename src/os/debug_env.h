@@ -26,7 +26,8 @@ bool debug_env(const char *key, char *value, size_t cap);
  */
 int64_t debug_env_num(const char *key, int64_t otherwise);
 
-/* Reports keys that no part reads, and numbers that are none; at boot. */
+/* At boot: reports keys that no part reads, values that are missing or not
+ * numbers, and keys that have no effect without another. */
 void debug_env_check(void);
 
 #endif

@@ -168,6 +168,8 @@ void os_on_fault(void (*fn)(void *addr));
  */
 void os_on_crash(void (*fn)(int sig, const siginfo_t *si, const void *uc),
     bool also);
+/* It has no handler, and is not ignored. */
+bool os_signal_is_default(int sig);
 /* A signal with a code of 0 or less was sent: si_addr is not valid. */
 bool os_signal_was_sent(const siginfo_t *si);
 /* Its default action, from a handler of it, when that returns. */

@@ -101,6 +101,15 @@ call_previous(int sig, siginfo_t *si, void *uc)
 	}
 }
 
+bool
+os_signal_is_default(int sig)
+{
+	struct sigaction now;
+
+	return sigaction(sig, NULL, &now) == 0 &&
+	    !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL;
+}
+
 void
 os_signal_default(int sig, const siginfo_t *si)
 {
@@ -152,12 +161,11 @@ os_on_crash(void (*fn)(int sig, const siginfo_t *si, const void *uc),
 	struct sigaction sa = {
 		.sa_sigaction = crash_last,
 		.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER,
-	}, old;
+	};
 
 	on_crash = fn;
 	for (unsigned i = 0; also && i < countof(others); i++)
-		if (sigaction(others[i], NULL, &old) == 0 &&
-		    !(old.sa_flags & SA_SIGINFO) && old.sa_handler == SIG_DFL)
+		if (os_signal_is_default(others[i]))
 			sigaction(others[i], &sa, NULL);
 }
 

@@ -413,8 +413,10 @@ preempt_init(int sig, bool pause)
 {
 	if (sig < 0 || SAN_ON || vg_running() || allowed.signal)
 		return 0;
-	if (os_on_signal(sig, on_signal) != 0)
+	if (os_on_signal(sig, on_signal) != 0) {
+		say("weft: signal %d cannot be used for preemption\n", sig);
 		return -EINVAL;
+	}
 	lock_take(&allowed.lock);
 	allowed.signal = sig;
 	allow_program();

@@ -10,6 +10,7 @@
 #include "start.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "cpu.h"
 #include "debug_env.h"
@@ -166,15 +167,24 @@ on_fault(void *addr)
 		    stack_class_bytes(g_stack(gp)->class));
 }
 
-/* *v, or what the environment says, or a default; must lie in lo..hi. */
+/*
+ * *v, or what the environment says, or a default; must lie in lo..hi. What is
+ * wrong with a call is in its result; with a variable, only a message says it.
+ */
 static bool
 setting(int64_t *v, const char *env, int64_t dflt, int64_t lo, int64_t hi)
 {
-	int found = *v == 0 ? os_env_number(env, v) : 1;
+	bool by_env = *v == 0;
+	int found = by_env ? os_env_number(env, v) : 1;
 
 	if (found == 0)
 		*v = dflt;
-	return found >= 0 && *v >= lo && *v <= hi;
+	if (found >= 0 && *v >= lo && *v <= hi)
+		return true;
+	if (by_env && found)
+		say("weft: %s=%s: not a number from %ld to %ld\n", env,
+		    getenv(env), (long)lo, (long)hi);
+	return false;
 }
 
 /* What boot needs and nothing after it. */
@@ -435,7 +445,7 @@ why_not(int err)
 {
 	switch (err) {
 	case -EINVAL:
-		return "a setting (WEFT_PROCS, ...) is out of range";
+		return "a setting is out of range";
 	case -ENOMEM:
 		return "out of memory";
 	case -ENOTSUP:

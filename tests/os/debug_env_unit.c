@@ -97,6 +97,8 @@ TEST(known_keys)
 	is_fine("schedtrace=1000,scheddetail,");
 	is_fine("socket=");
 	is_fine("socket=/tmp/x=y");
+	is_fine("trace,traceend=5,tracebytes=1");
+	is_fine("tracesig=10,tracebytes=1");
 }
 
 TEST(what_is_reported)
@@ -105,6 +107,10 @@ TEST(what_is_reported)
 	is_reported("socket,nonsense", "no key \"nonsense\"");
 	is_reported("schedtrace=x", "\"schedtrace\" needs a number");
 	is_reported("schedtrace=", "\"schedtrace\" needs a number");
+	is_reported("cpuprofile", "\"cpuprofile\" needs the name of a file");
+	is_reported("cpuprofile=", "\"cpuprofile\" needs the name of a file");
+	is_reported("stall=5", "\"stall\" has no effect without \"flight\"");
+	is_reported("traceend=5,flight", "no effect without \"trace\"");
 	is_reported("=1", "no key \"\"");
 	is_reported("a234567890123456789012345678901234567890123456789012345",
 	    "no key \"a23456789012345678901234567890123456789\"");

@@ -11,6 +11,7 @@
 #include <weft.h>
 
 #include "plain_thread.h"
+#include "stderr_text.h"
 #include "t.h"
 
 /* The environment in which the tests are run must not matter. */
@@ -257,9 +258,17 @@ TEST(environment_empty)
 static void
 refused(const char *name, const char *value)
 {
+	struct stderr_text t = stderr_begin();
+	char line[96], *text;
+
 	setenv(name, value, 1);
 	EQ(weft_run(nothing, 0, NULL), -EINVAL);
 	unsetenv(name);
+	text = stderr_end(&t);
+	snprintf(line, sizeof line, "weft: %s=%s: not a number from ", name,
+	    value);
+	OK(strncmp(text, line, strlen(line)) == 0);
+	free(text);
 }
 
 TEST(environment_out_of_range)
