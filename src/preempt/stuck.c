@@ -410,12 +410,18 @@ computes_detached(struct m *mp)
 	    os_thread_blocked(m_tid(mp)) == 0;
 }
 
-/* An M that lost its P since it blocked, or was expected to: it computes. */
+/*
+ * An M that lost its P since it blocked, or was expected to: it computes. Its
+ * CPU clock says so if it has a CPU; on a busy machine it may have little of
+ * one, and then was on its way in two looks running.
+ */
 static bool
 woke_detached(struct m *mp)
 {
 	int64_t cpu, was = mp->detached_cpu;
+	bool ran, ran_before = mp->detached_ran;
 
+	mp->detached_ran = false;
 	if (!a_load_relaxed(&mp->place_key) &&
 	    (!runs_detached(mp) || mp->taken_why != WEFT_RETAKE_ASLEEP)) {
 		mp->detached_cpu = 0;
@@ -423,7 +429,13 @@ woke_detached(struct m *mp)
 	}
 	cpu = os_thread_cpu_ns(m_tid(mp));
 	mp->detached_cpu = cpu;
-	return was > 0 && cpu - was > ROUND_MAX / 2;
+	if (was <= 0 || cpu <= was)
+		return false;
+	if (cpu - was > ROUND_MAX / 2)
+		return true;
+	ran = os_thread_blocked(m_tid(mp)) == 0;
+	mp->detached_ran = ran;
+	return ran && ran_before;
 }
 
 static void

@@ -100,6 +100,7 @@ struct m {
 	uint8_t taken_why;	/* enum weft_retake_reason */
 	/* the monitor: CPU time of the thread when it was last seen detached */
 	int64_t detached_cpu;
+	bool detached_ran;	/* ... and was not asleep when it was read */
 	/* itself, when its thread begins and ends; the monitor and reports read
 	 * them */
 	abool alive;
