@@ -84,9 +84,12 @@ sweep(void)
 	int64_t now = os_now_ns();
 	struct g *gp = NULL;
 
-	/* A dump has it: the next call goes on. */
-	if (!claim_begin(0))
+	/* A dump has it: the next call goes on, or begins. */
+	if (!claim_begin(0)) {
+		if (!place.chunk)
+			calls_left = 0;
 		return true;
+	}
 	for (int i = 0; i < SWEEP_MAX && (gp = g_next(&place)); i++)
 		mark_or_batch(gp, &c, now);
 	if (c.n)
