@@ -4,6 +4,7 @@
 #define FDS_H
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,8 +34,10 @@ count_fds(void)
 	struct dirent *e;
 	int n = -1;
 
+	/* One that is gone by now was the monitor's. */
 	while (d && (e = readdir(d)))
-		n += e->d_name[0] != '.' && !is_of_monitor(atoi(e->d_name));
+		n += e->d_name[0] != '.' && !is_of_monitor(atoi(e->d_name)) &&
+		    fcntl(atoi(e->d_name), F_GETFD) >= 0;
 	if (d)
 		closedir(d);
 	return n;

@@ -260,7 +260,8 @@ class Tab {
 			touchPoints: points.map(([x, y], id) => ({x, y, id}))});
 	}
 
-	/* A key by its name; held for some milliseconds. */
+	/* A key by its name, held for some milliseconds; or until an expression
+	 * is true: how many frames there are in that time is up to the machine. */
 	async key(key, ms) {
 		const code = KEY_CODES[key] || key.toUpperCase().charCodeAt(0);
 		const event = {key, windowsVirtualKeyCode: code,
@@ -268,7 +269,9 @@ class Tab {
 			key === "Enter" ? {text: "\r"} : {}};
 		await this.send("Input.dispatchKeyEvent",
 		    {type: "keyDown", ...event});
-		if (ms)
+		if (typeof ms === "string")
+			await this.until(ms, key + " held: " + ms);
+		else if (ms)
 			await sleep(ms);
 		await this.send("Input.dispatchKeyEvent",
 		    {type: "keyUp", ...event, text: undefined});

@@ -49,7 +49,8 @@ async function clickOn(tab, selector, n) {
 
 async function keys(tab, ok) {
 	const all = await tab.state();
-	await tab.key("w", 300);
+	await tab.key("w", "(([a, b]) => b - a)(weftView.state().goal) < " +
+	    span(all) * 0.9);
 	const near = await tab.state();
 	ok(span(near) < span(all) * 0.9, "w zooms in");
 	await tab.key("d", 200);

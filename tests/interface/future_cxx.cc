@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Futures in C++: results of several types, contexts, ranges. */
 #include <cerrno>
+#include <cstdlib>
 
 #include <weft.h>
 
@@ -49,17 +50,28 @@ results()
 }
 ON_ALL(results)
 
+/* On one P, in a region, none begins, however long this goroutine is held up. */
+__attribute__((constructor)) static void
+none_detached()
+{
+	setenv("WEFT_MAX_DETACHED", "-1", 1);
+}
+
 GTEST(contexts, 1)
 {
 	weft_context *ctx = weft_context_make(nullptr);
 	weft_future(long) l;
 
+	weft_preempt_off();
 	weft_future_go_context(&l, ctx, twice, 1);
 	weft_context_cancel(ctx, 0);
+	weft_preempt_on();
 	EQ(weft_future_wait(&l), -ECANCELED);
 	EQ(weft_future_result(&l), 0);
+	weft_preempt_off();
 	weft_future_go(&l, twice, 1);
 	OK(weft_future_cancel(&l));
+	weft_preempt_on();
 	weft_context_release(ctx);
 }
 

@@ -7,6 +7,7 @@
 #include "listener.h"
 
 #include <errno.h>
+#include <poll.h>
 
 /* Connections that are registered now, or were. */
 static uint64_t
@@ -16,6 +17,15 @@ registered(void)
 
 	weft_io_stats_read(&s, sizeof s);
 	return s.registered;
+}
+
+/* The bytes are there: the kernel has delivered them. */
+static void
+await_bytes(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	EQ(poll(&p, 1, -1), 1);
 }
 
 /* A connection by libc, with a request in it: its descriptor here, and the
@@ -42,6 +52,7 @@ GTEST(one_request, 2)
 		fd = connect_with(listener, "hello", &peer);
 		uint64_t before = registered();
 
+		await_bytes(peer);
 		EQ(weft_sock_recv(peer, buf, sizeof buf, 0), 5);
 		EQ(weft_sock_send(peer, "world", 5, 0), 5);
 		EQ(registered(), before);
@@ -78,6 +89,7 @@ try_and_wait(int fd, int peer)
 		EQ(weft_sock_recv(fd, buf, sizeof buf, MSG_DONTWAIT),
 		    -EAGAIN);
 		EQ(write(peer, "yz", 2), 2);
+		await_bytes(fd);
 		EQ(weft_sock_recv(fd, buf, 1, MSG_DONTWAIT), 1);
 		EQ(weft_sock_recv(fd, buf, sizeof buf, 0), 1);
 	}

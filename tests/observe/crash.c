@@ -55,13 +55,25 @@ bystander(void)
 	sink++;
 }
 
+/* It waits, and is not about to on another thread. */
+static void
+start_bystander(void)
+{
+	weft_goroutine_counts n;
+
+	weft_waitgroup_add(&never, 1);
+	weft_go(bystander);
+	do {
+		weft_yield();
+		weft_goroutine_counts_read(&n, sizeof n);
+	} while (n.waiting < 1);
+}
+
 /* Main waits, another goroutine dies. */
 static void
 company(void)
 {
-	weft_waitgroup_add(&never, 1);
-	weft_go(bystander);
-	weft_yield();
+	start_bystander();
 	weft_go_opt(WEFT_OPT(.name = "bad"), culprit);
 	weft_waitgroup_wait(&never);
 }
@@ -198,9 +210,7 @@ on_a_thread(void)
 {
 	pthread_t t;
 
-	weft_waitgroup_add(&never, 1);
-	weft_go(bystander);
-	weft_yield();
+	start_bystander();
 	EQ(pthread_create(&t, NULL, fail_plainly, NULL), 0);
 	pthread_join(t, NULL);
 }

@@ -33,7 +33,7 @@ pass_gate(void)
 
 static void finish(void) { weft_waitgroup_done(&all); }
 
-/* Main keeps the only processor busy, and is to keep it. */
+/* Main keeps the only processor busy, and is to keep it: see also queue. */
 NO_PREEMPTION
 
 static bool spawned;
@@ -47,12 +47,14 @@ spawn_plainly(void *arg)
 	return NULL;
 }
 
-/* Queues n while main keeps the only processor. */
+/* Queues n while main keeps the only processor, in a region: it does not yield
+ * in a call either, as it would once its slice is over. */
 static void
 queue(long n)
 {
 	pthread_t t;
 
+	weft_preempt_off();
 	weft_waitgroup_add(&all, (int)n);
 	EQ(pthread_create(&t, NULL, spawn_plainly, &n), 0);
 	pthread_detach(t);
@@ -100,6 +102,7 @@ GTEST(every_state, 1)
 	OK(strstr(text, "goroutine 1 \"\" [running]: the main goroutine\n") ==
 	    text);
 	free(text);
+	weft_preempt_on();
 	open_gate();
 }
 

@@ -44,6 +44,9 @@ die_with_company(void)
 	weft_waitgroup_add(&gate, 1);
 	weft_go_opt(WEFT_OPT(.name = "parked"), never_done, &gate);
 	weft_yield();
+	/* It does not yield in the call that it dies in, either, as it would
+	 * once its slice is over. */
+	weft_preempt_off();
 	EQ(pthread_create(&t, NULL, spawn_plainly, NULL), 0);
 	while (!__atomic_load_n(&spawned, __ATOMIC_ACQUIRE))
 		;
@@ -101,7 +104,7 @@ die_among_others(void (*die)(void))
 static void in_a_goroutine(void) { weft_go(done_too_often, &wg); }
 
 DIES(says_which, 2, " (done_too_often, spawned at " __FILE__
-    ":101): waitgroup: counter is negative")
+    ":104): waitgroup: counter is negative")
 {
 	die_among_others(in_a_goroutine);
 }
@@ -127,7 +130,7 @@ in_a_member(void)
 }
 
 DIES(says_which_member, 2, " (done_too_often, spawned at " __FILE__
-    ":126): waitgroup: ")
+    ":129): waitgroup: ")
 {
 	die_among_others(in_a_member);
 }

@@ -225,7 +225,7 @@ storm(bool by_thread)
 		EQ(pthread_create(&t, NULL, dump_plainly, NULL), 0);
 	else
 		START(dumper, 1);
-	while (t_more(2))
+	while (t_more(2) || !__atomic_load_n(&dumps, __ATOMIC_RELAXED))
 		weft_sleep(10 * WEFT_MS);
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	for (int i = 0; i < THROWERS; i++)

@@ -222,7 +222,8 @@ body(int argc, char **argv)
 	weft_waitgroup_go(&all, spawn);
 	weft_waitgroup_go(&all, sleep_often);
 	weft_waitgroup_go(&all, restart);
-	while (t_more(3))
+	while (t_more(3) || !a_load_relaxed(&walked) ||
+	    !a_load_relaxed(&samples))
 		weft_sleep(10 * WEFT_MS);
 	__atomic_store_n(&ended, true, __ATOMIC_RELEASE);
 	weft_waitgroup_wait(&all);

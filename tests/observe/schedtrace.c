@@ -103,7 +103,8 @@ read_lines(void)
 	    line = strtok_r(NULL, "\n", &rest), n++) {
 		long ms = is_line(line);
 
-		OK(ms > last);
+		/* One that is late may be in the same ms as the next. */
+		OK(ms >= last && ms >= n * 20);
 		last = ms;
 	}
 	free(text);

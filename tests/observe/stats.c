@@ -11,9 +11,13 @@
 #include <weft.h>
 
 #include "plain_thread.h"
+#include "run_env.h"
 #include "t.h"
 
 enum { N = 20 };
+
+/* On a busy machine the slice of one that computes for a moment is over. */
+NO_PREEMPTION
 
 static weft_waitgroup gate, all;
 static int started;

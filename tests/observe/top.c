@@ -106,14 +106,21 @@ computes_here(void)
 	weft_waitgroup_done(&all);
 }
 
+/* Returns when all of them wait, or compute. */
 static void
 start_some(void)
 {
+	weft_goroutine_counts n;
+
 	weft_waitgroup_add(&gate, 1);
 	weft_waitgroup_add(&all, 8);
 	for (int i = 0; i < 7; i++)
 		weft_go(waits_there);
 	weft_go(computes_here);
+	do {
+		weft_yield();
+		weft_goroutine_counts_read(&n, sizeof n);
+	} while (n.waiting < 7 || n.not_started > 0);
 }
 
 static void

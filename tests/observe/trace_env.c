@@ -127,12 +127,13 @@ TEST(a_signal_begins_and_ends_a_trace)
 	run_env(2, "WEFT_DEBUG=tracesig=10", toggle_twice);
 }
 
-/* One processor, which is not retaken, and a goroutine that waits for it. */
+/* One processor, which is not retaken, and a goroutine that waits for it until
+ * that was seen. */
 static void
 stall(void)
 {
 	weft_go(do_nothing);
-	for (double end = t_now() + 0.5; t_now() < end; )
+	while (access(trace_path(), F_OK) != 0)
 		;
 	while (!is_written())
 		weft_sleep(WEFT_MS);

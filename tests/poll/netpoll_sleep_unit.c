@@ -71,11 +71,14 @@ let_it_sleep(int turn)
 		os_sleep_ns(turn % 4 * 20 * 1000);
 }
 
-/* Wakes it n times, each time when it sleeps or just before. */
+/* Wakes it n times, each time when it sleeps or just before; fewer where each
+ * turn has to wait for a CPU. */
 static void
 wake_again_and_again(struct bed *b, long n)
 {
-	for (long i = 0; i < n; i++) {
+	double limit = t_now() + 15;
+
+	for (long i = 0; i < n && t_now() < limit; i++) {
 		let_it_sleep((int)i);
 		netpoll_wake(&b->note);
 		if (!becomes(&b->woken, (uint32_t)i + 1)) {
@@ -157,10 +160,11 @@ static void
 come_and_go(int others, long n)
 {
 	struct bed *stays = &beds[0];
+	double limit = t_now() + 15;
 
 	EQ(netpoll_start(), 0);
 	lie_down(stays);
-	for (long i = 0; i < n; i++) {
+	for (long i = 0; i < n && t_now() < limit; i++) {
 		for (int k = 1; k <= others; k++)
 			EQ(pthread_create(&beds[k].thread, NULL,
 			    sleep_until_woken, &beds[k]), 0);

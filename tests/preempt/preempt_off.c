@@ -47,17 +47,17 @@ GTEST(never_by_a_signal, 1)
 {
 	weft_preempt_stats s;
 
+	weft_preempt_off();
+	weft_preempt_off();
 	start_other();
-	weft_preempt_off();
-	weft_preempt_off();
 	for (int i = 0; i < 5; i++) {
 		compute_while(10);
 		weft_yield();
 	}
 	weft_preempt_on();
 	compute_while(10);
-	weft_preempt_on();
 	s = stalls_now();
+	weft_preempt_on();
 	EQ(s.preempted, 0);
 	OK(s.detached > 0 || s.asked > 0);
 	OK(s.taken[can_preempt() ? WEFT_RETAKE_REGION : WEFT_RETAKE_OFF] +

@@ -13,6 +13,13 @@
 /* The order is that of calls, also if the machine is busy for a slice. */
 NO_PREEMPTION
 
+/* Nor does one yield in a call because its slice is over. */
+__attribute__((constructor)) static void
+long_slices(void)
+{
+	setenv("WEFT_SLICE_US", "1000000", 1);
+}
+
 enum { BYSTANDERS = 20, PARTNER = 1000, MOST = 100 };
 
 /* The goroutines that ran, in order. There is one P: no two at a time. */

@@ -7,6 +7,7 @@
 #include <weft.h>
 
 #include "plain_thread.h"
+#include "run_env.h"
 #include "t.h"
 
 static weft_waitgroup all;
@@ -32,7 +33,7 @@ take_turns(int me)
 }
 
 /* Which starts first is not promised; from then on they go round and round. */
-GTEST(first_come_first_served, 1)
+ETEST(first_come_first_served, 1, "WEFT_SLICE_US=1000000")
 {
 	unsigned seen = 0;
 

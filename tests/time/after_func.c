@@ -366,12 +366,18 @@ GTEST(reset_from_a_thread, 2)
 
 GTEST(freed_while_pending_never_runs, 2)
 {
-	for (int i = 0; i < 1000; i++)
+	int late = 0;
+
+	for (int i = 0; i < 1000; i++) {
+		int64_t due = weft_deadline(100 * WEFT_MS);
+
 		weft_timer_free(weft_after_func(100 * WEFT_MS, run, NULL));
+		late += weft_now() >= due;	/* it may have run before */
+	}
 	weft_timer_free(NULL);
 	weft_sleep(100 * WEFT_MS);
 	wait_and_see();
-	EQ(count(), 0);
+	OK(count() <= late);
 }
 
 static void

@@ -60,15 +60,35 @@ note(int i)
 	weft_waitgroup_done(&all);
 }
 
-GTEST(in_order, 1)
+/*
+ * Sets them, and returns when all are due, so that they are found together.
+ * False: it took so long that some may have begun before the last was set.
+ */
+static bool
+set_eight(void)
 {
 	int64_t start = weft_deadline(5 * WEFT_MS);
+	bool in_time;
 
+	n_order = 0;
 	weft_waitgroup_add(&all, 8);
 	for (int i = 0; i < 8; i++)
 		OK(weft_go_at(start + i * 3 % 8 * WEFT_US, note, i * 3 % 8)
 		    > 0);
-	weft_waitgroup_wait(&all);
+	in_time = weft_now() < start;
+	while (weft_now() < start + 8 * WEFT_US)
+		;
+	return in_time;
+}
+
+GTEST(in_order, 1)
+{
+	bool in_time;
+
+	do {
+		in_time = set_eight();
+		weft_waitgroup_wait(&all);
+	} while (!in_time);
 	for (int i = 0; i < 8; i++)
 		EQ(order[i], i);
 }
