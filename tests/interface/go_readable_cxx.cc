@@ -90,13 +90,17 @@ reader(int fd)
 
 GTEST(throws_after_a_wait, 2)
 {
+	weft_goroutine_counts n;
 	int end[2];
 
 	EQ(pipe(end), 0);
 	weft_waitgroup_add(&all, 20);
 	for (int i = 0; i < 20; i++)
 		weft_go(reader, end[0]);
-	weft_sleep(WEFT_MS);
+	do {	/* one that came later would read what has the number then */
+		weft_yield();
+		weft_goroutine_counts_read(&n, sizeof n);
+	} while (n.waiting < 20);
 	EQ(weft_close(end[0]), 0);
 	weft_waitgroup_wait(&all);
 	EQ(weft_close(end[1]), 0);

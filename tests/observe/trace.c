@@ -361,12 +361,15 @@ find_author(const struct trace_block *b, const uint64_t *words, void *arg)
 	static uint64_t runs;
 	int64_t *author = arg;
 
-	/* On the shared ring if it has lost its P in the call before. */
+	/* It may have lost its P in the call before: then it is on the shared
+	 * ring, or has one again. */
 	if (block != b)
 		runs = b->g;
 	block = b;
 	if ((*words & 63) == TR_THREAD)
 		runs = *words >> 32 ? words[1] : 0;
+	else if ((*words & 63) == TR_P_START)
+		runs = words[1];
 	else if ((*words & 63) == TR_START)
 		runs = *words >> 32;
 	else if ((*words & 63) == TR_LOG)
