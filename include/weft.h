@@ -378,9 +378,9 @@ weft_chan *weft_after(int64_t ns);
  */
 
 /*
- * A mutual-exclusion lock: lockers barge; once one has waited for a millisecond
- * it is handed on in order of arrival. Unlocking one that is not locked is
- * fatal; another goroutine may unlock it.
+ * A mutual-exclusion lock. A new locker may overtake waiters; once one has
+ * waited for a millisecond, the lock is handed on in order of arrival.
+ * Unlocking one that is not locked is fatal; another goroutine may unlock it.
  */
 typedef struct weft_mutex {
 	uint32_t state_, unused_;

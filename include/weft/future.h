@@ -35,17 +35,17 @@ extern "C" {
  *
  * A goroutine that joins a function which has not begun calls it in place, on
  * its own stack, so a future that no idle processor has taken costs little more
- * than the call. (Not if less of that stack is free than half of one of the
- * default size, if the goroutine is pinned, in weft_preempt_off or
- * weft_thread_hold or has weft_opt.fenv, nor while a trace is recorded.) So the
- * function has no identity of its own. It may be a goroutine by itself or a
- * part of the one that joins: ids, names, weft_gls values and labels may be of
- * either. It must return: weft_goexit is fatal in it, and no exception may
- * leave it. What it defers (weft_defer) is called before the join returns; what
- * it pins or holds it must release. It may wait and lock as any goroutine does;
- * but what its joiner has locked it must not wait for. To join those first that
- * were started last is the cheapest order. After a fork the child must not join
- * what the parent has started, nor return from the function, or from a body of
+ * than the call. (Not if less than half of a default stack is free there, if
+ * the goroutine is pinned, in weft_preempt_off or weft_thread_hold or has
+ * weft_opt.fenv, nor while a trace is recorded.) So the function has no
+ * identity of its own. It may be a goroutine by itself or a part of the one
+ * that joins: ids, names, weft_gls values and labels may be of either. It must
+ * return: weft_goexit is fatal in it, and no exception may leave it. What it
+ * defers (weft_defer) is called before the join returns; what it pins or holds
+ * it must release. It may wait and lock as any goroutine does; but what its
+ * joiner has locked it must not wait for. To join those first that were started
+ * last is the cheapest order. After a fork the child must not join what the
+ * parent has started, nor return from the function, or from a body of
  * weft_parallel_for. Once the main goroutine has returned none begins any more,
  * and a plain thread that joins one waits for ever.
  *
@@ -112,21 +112,21 @@ bool weft_future_cancel_(weft_future_base *f);
  * be called together.)
  *
  * body may wait, lock, spawn, and call these functions itself, under the rules
- * for the function of a future. Outside of a goroutine body is called once,
- * with the whole range.
+ * for the function of a future. There is no way to stop in the middle: a body
+ * that looks at a context can return at once for the parts that remain.
+ * Outside of a goroutine body is called once, with the whole range.
  */
 void weft_parallel_for(size_t begin, size_t end,
     void (*body)(size_t lo, size_t hi, void *arg), void *arg);
 
 /*
- * weft_parallel_reduce is weft_parallel_for with a result of `bytes` bytes:
- * *into must hold the neutral element
- * (0 of a sum), with an alignment of at most 16. body adds the indices of its
- * part to what into points to, which holds the neutral element or the result of
- * the part before; join adds
- * *from, a part that follows, to *into. The order of the parts is kept: the
- * operation need not be commutative, only associative. 0; -EINVAL if bytes is
- * 0, -ENOMEM if memory is refused: then nothing was called.
+ * weft_parallel_reduce is weft_parallel_for with a result, `bytes` long: *into
+ * must hold the neutral element (0 of a sum), with an alignment of at most 16.
+ * body adds the indices of its part to what into points to, which holds the
+ * neutral element or the result of the part before; join adds *from, a part
+ * that follows, to *into. The order of the parts is kept: the operation need
+ * not be commutative, only associative. 0; -EINVAL if bytes is 0, -ENOMEM if
+ * memory is refused: then nothing was called.
  */
 int weft_parallel_reduce(size_t begin, size_t end, void *into, size_t bytes,
     void (*body)(size_t lo, size_t hi, void *into, void *arg),

@@ -23,14 +23,14 @@ extern "C" {
  * is left. (Not by weft_goexit or longjmp: do not leave it that way.)
  */
 typedef struct weft_group {
-	int limit;		/* members that run at a time; 0: no limit */
-	weft_context *parent;	/* of the group's context, or NULL; the group
-				 * does not retain it: it lives until a wait
-				 * has returned the result */
-	weft_context *context_;
-	uint64_t state_;
-	uint32_t room_, ended_;
-	int error_;
+	int limit WEFT_ZERO_;	/* members that run at a time; 0: no limit */
+	/* of the group's context, or NULL; the group does not retain it: it
+	 * lives until a wait has returned the result */
+	weft_context *parent WEFT_ZERO_;
+	weft_context *context_ WEFT_ZERO_;
+	uint64_t state_ WEFT_ZERO_;
+	uint32_t room_ WEFT_ZERO_, ended_ WEFT_ZERO_;
+	int error_ WEFT_ZERO_;
 } weft_group;
 
 #define WEFT_GROUP(g, ...) \

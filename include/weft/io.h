@@ -57,10 +57,10 @@ extern "C" {
 /* ---- reading and writing ----------------------------------------------- */
 
 /*
- * A write waits until all is written. An error after some bytes is not
- * returned but their number, and the next call returns the error, if it still
- * holds. That a connection has died is remembered for the next call that would
- * return -EPIPE, or 0 for the end.
+ * A write waits until all is written. If an error occurs after some bytes,
+ * their number is returned, and the next call returns the error, if it still
+ * holds. The error that ended a connection (-ECONNRESET) is returned by that
+ * call where the kernel would say -EPIPE, or 0 as at the end of a stream.
  */
 ssize_t weft_read(int fd, void *buf, size_t len);
 ssize_t weft_write(int fd, const void *buf, size_t len);

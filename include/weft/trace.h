@@ -34,13 +34,13 @@ typedef struct weft_trace_options {
 	/* memory for events; default 64 MiB for a file, where events are lost
 	 * if the disk does not keep up, 16 MiB for the flight recorder, which
 	 * that limits */
-	size_t buffer;
+	size_t buffer WEFT_ZERO_;
 	/* the flight recorder writes what happened in so many nanoseconds
 	 * before; default: all that is in memory */
-	int64_t window;
+	int64_t window WEFT_ZERO_;
 	/* stacks of goroutines that begin to wait are taken at most once in so
 	 * many nanoseconds on each processor; default 50,000; -1: never */
-	int64_t stack_interval;
+	int64_t stack_interval WEFT_ZERO_;
 } weft_trace_options;
 
 /*

@@ -281,7 +281,7 @@ queue(struct attempt *a)
 }
 
 static cold bool
-lock_slow(struct mutex *m, enum wait_reason reason, struct limit *l)
+mutex_lock_slow(struct mutex *m, enum wait_reason reason, struct limit *l)
 {
 	struct attempt a = { .m = m, .reason = reason, .limit = l };
 	enum queued how = TRY_AGAIN;
@@ -313,7 +313,7 @@ lock(struct mutex *m, enum wait_reason reason, struct limit *l)
 		return true;
 	s = a_load_relaxed(&m->state);
 	return (is_free(s) && a_cas_acq(&m->state, s, s | LOCKED)) ||
-	    lock_slow(m, reason, l);
+	    mutex_lock_slow(m, reason, l);
 }
 
 bool
@@ -463,7 +463,7 @@ mutex_is_locked(weft_mutex *m)
  * for it, and it is the next one on this P.
  */
 static cold void
-unlock_slow(struct mutex *m, uint32_t s)
+mutex_unlock_slow(struct mutex *m, uint32_t s)
 {
 	struct m *mp = m_self();
 
@@ -478,5 +478,5 @@ weft_mutex_unlock(weft_mutex *m)
 	uint32_t s = a_add_acqrel(&inner(m)->state, -(uint32_t)LOCKED);
 
 	if (unlikely(s != LOCKED))
-		unlock_slow(inner(m), s);
+		mutex_unlock_slow(inner(m), s);
 }

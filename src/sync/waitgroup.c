@@ -134,7 +134,7 @@ is_released(struct waitgroup *wg)
 
 /* True when the counter is 0; false if the limit was over before that. */
 static bool
-wait(struct waitgroup *wg, struct limit *l)
+waitgroup_wait(struct waitgroup *wg, struct limit *l)
 {
 	uint64_t state;
 
@@ -160,7 +160,7 @@ wait(struct waitgroup *wg, struct limit *l)
 public void
 weft_waitgroup_wait(weft_waitgroup *wg)
 {
-	wait(inner(wg), NULL);
+	waitgroup_wait(inner(wg), NULL);
 }
 
 public bool
@@ -168,7 +168,7 @@ weft_waitgroup_wait_until(weft_waitgroup *wg, int64_t when)
 {
 	struct limit l = { .when = when };
 
-	return wait(inner(wg), &l);
+	return waitgroup_wait(inner(wg), &l);
 }
 
 public bool
@@ -176,5 +176,5 @@ weft_waitgroup_wait_context(weft_waitgroup *wg, weft_context *ctx)
 {
 	struct limit l = { .ctx = ctx };
 
-	return wait(inner(wg), &l);
+	return waitgroup_wait(inner(wg), &l);
 }

@@ -213,7 +213,7 @@ GTEST(too_many_clients, 2)
 	stop();
 }
 
-/* If we are idle for too long before, by no fault of ours, it is tried again. */
+/* If we are idle for too long before that, it is tried again. */
 GTEST(idle_too_long, 1)
 {
 	static const char request[] = "ping\r\n*1\r\n", reply[] = "+PONG\r\n";

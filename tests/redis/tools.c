@@ -95,7 +95,8 @@ GTEST(cli, 2)
 	says("PONG", "ping", END);
 	says("OK", "set", "key", "a value", "ex", "100", END);
 	says("a value", "get", "key", END);
-	says_number(40, 100, "ttl", "key", END);	/* as long as a test has */
+	/* A test has a minute. */
+	says_number(40, 100, "ttl", "key", END);
 	says("1", "persist", "key", END);
 	says("-1", "ttl", "key", END);
 	says("", "set", "key", "x", "nx", END);
