@@ -8,7 +8,15 @@ tools: tools-all
 $(B)/tools/%.o: tools/%.c
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) $(CFLAGS) $(COMMON) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CFLAGS) $(COMMON) -DVERSION='"$(VERSION)"' -MMD -MP -c \
+	    -o $@ $<
+
+# What --version prints is said there; tests compare it.
+$(patsubst %,$(B)/tools/%/main.o,trace prof top symbolize): Makefile
+TOOL_TESTED = $(B)/tests/trace/tool_commands $(addprefix $(B)/tests/observe/,\
+	top prof_tool symbolize)
+$(TOOL_TESTED): Makefile
+$(TOOL_TESTED): private USER += -DVERSION='"$(VERSION)"'
 
 # ---- weft-trace
 

@@ -209,15 +209,48 @@ write_file(const char *name, const void *data, size_t n)
 	fclose(f);
 }
 
+TEST(about_itself)
+{
+	begin();
+	EQ(prof("-h"), 0);
+	OK(strncmp(said, "usage: weft-prof ", 17) == 0);
+	EQ(prof("--help"), 0);
+	OK(strncmp(said, "usage: weft-prof ", 17) == 0);
+	EQ(prof("top --help"), 0);
+	EQ(prof("--version"), 0);
+	EQ(strcmp(said, "weft-prof " VERSION "\n"), 0);
+	end();
+}
+
+/* What is wrong comes first, in one line, then the usage. */
+static void
+is_misuse(const char *args, const char *why)
+{
+	const char *rest;
+
+	EQ(prof(args), 2);
+	OK(strncmp(said, "weft-prof: ", 11) == 0 && says(why));
+	rest = strchr(said, '\n');
+	OK(rest && strncmp(rest + 1, "usage: weft-prof ", 17) == 0);
+}
+
+TEST(misused)
+{
+	begin();
+	is_misuse("", "weft-prof: which command?\n");
+	is_misuse("bogus x", "weft-prof: no such command: bogus\n");
+	is_misuse("top", "weft-prof: top takes one file\n");
+	is_misuse("top a b", "weft-prof: top takes one file\n");
+	is_misuse("top -l x a", "weft-prof: -l wants KEY=VALUE\n");
+	is_misuse("top -n x a", "weft-prof: -n wants a number\n");
+	is_misuse("top -x a", "x");
+	is_misuse("top --nonsense a", "nonsense");
+	end();
+}
+
 TEST(errors)
 {
 	begin();
-	EQ(prof(""), 2);
-	EQ(prof("bogus x"), 2);
-	EQ(prof("top"), 2);
-	EQ(prof("top a b"), 2);
-	EQ(prof("top -l x a"), 2);
-	EQ(prof("-h"), 0);
 	EQ(prof("top /nonexistent"), 1);
 	OK(says("/nonexistent: No such file"));
 	EQ(prof("top /"), 1);

@@ -240,8 +240,16 @@ TEST(errors)
 	OK(strstr(said, "weft-symbolize: /no/such/file: "));
 	EQ(run("/"), 1);
 	EQ(run("-x"), 2);
+	OK(strncmp(said, "weft-symbolize: ", 16) == 0);
+	OK(strstr(said, "\nusage: weft-symbolize "));
 	EQ(run("a b"), 2);
+	OK(strstr(said, "weft-symbolize: one file at a time\nusage: "));
 	EQ(run("-h"), 0);
+	OK(strncmp(said, "usage: weft-symbolize ", 22) == 0);
+	EQ(run("--help"), 0);
+	OK(strncmp(said, "usage: weft-symbolize ", 22) == 0);
+	EQ(run("--version"), 0);
+	EQ(strcmp(said, "weft-symbolize " VERSION "\n"), 0);
 	EQ(run(""), 1);			/* empty input */
 	OK(strstr(said, "no dump"));
 	put(path("zeros"), zeros, sizeof zeros);

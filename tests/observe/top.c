@@ -349,16 +349,42 @@ TEST(a_process_of_another_user)
 	end();
 }
 
+TEST(about_itself)
+{
+	begin();
+	redirect = "2>/dev/null";
+	EQ(top("-h"), 0);
+	OK(strncmp(said, "usage: weft-top ", 16) == 0);
+	EQ(top("--help"), 0);
+	OK(strncmp(said, "usage: weft-top ", 16) == 0);
+	EQ(top("--version"), 0);
+	EQ(strcmp(said, "weft-top " VERSION "\n"), 0);
+	end();
+}
+
+/* What is wrong comes first, in one line, then the usage. */
+static void
+is_misuse(const char *args, const char *why)
+{
+	const char *rest;
+
+	EQ(top(args), 2);
+	OK(strncmp(said, "weft-top: ", 10) == 0);
+	has(why);
+	rest = strchr(said, '\n');
+	OK(rest && strncmp(rest + 1, "usage: weft-top ", 16) == 0);
+}
+
 TEST(arguments)
 {
 	begin();
-	EQ(top(""), 2);
-	has("usage: weft-top ");
-	EQ(top("-n 0 1"), 2);
-	EQ(top("-d x 1"), 2);
-	EQ(top("-d -1 1"), 2);
-	EQ(top("-x 1"), 2);
-	EQ(top("1 2"), 2);
+	is_misuse("", "weft-top: which process? ");
+	is_misuse("-n 0 1", "weft-top: -n wants a number above 0\n");
+	is_misuse("-d x 1", "weft-top: -d wants seconds");
+	is_misuse("-d -1 1", "weft-top: -d wants seconds");
+	is_misuse("-x 1", "x");
+	is_misuse("--nonsense 1", "nonsense");
+	is_misuse("1 2", "weft-top: one process at a time\n");
 	end();
 }
 

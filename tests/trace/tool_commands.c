@@ -103,18 +103,45 @@ TEST(commands)
 	end();
 }
 
+TEST(about_itself)
+{
+	begin();
+	EQ(shell("$T --help 2>/dev/null"), 0);
+	OK(strncmp(output, "usage: weft-trace COMMAND", 25) == 0);
+	EQ(shell("$T --version 2>/dev/null"), 0);
+	EQ(strcmp(output, "weft-trace " VERSION "\n"), 0);
+	end();
+}
+
+/* What is wrong comes first, in one line, then the usage. */
 TEST(misused)
 {
-	static const char *const wrong[] = { "$T", "$T stats", "$T nothing $G",
-	    "$T -x", "$T stats $G -o", "$T diff $G", "$T stats $G $G",
-	    "$T diff $G $G $G", "$T $G stats" };
+	static const char *const wrong[][2] = {
+		{ "$T", "weft-trace: which command?" },
+		{ "$T nonsense", "weft-trace: no such command: nonsense" },
+		{ "$T nothing $G", "weft-trace: no such command: nothing" },
+		{ "$T $G stats", "weft-trace: no such command: /" },
+		{ "$T stats", "weft-trace: stats takes one file" },
+		{ "$T stats $G $G", "weft-trace: stats takes one file" },
+		{ "$T diff $G", "weft-trace: diff takes two files" },
+		{ "$T diff $G $G $G", "weft-trace: diff takes two files" },
+		{ "$T -x", "weft-trace: " },
+		{ "$T --nonsense", "weft-trace: " },
+		{ "$T stats $G -o", "weft-trace: " },
+	};
 	char line[256];
 
 	begin();
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-		snprintf(line, sizeof line, "%s 2>&1 > /dev/null", wrong[i]);
-		if (shell(line) != 2 || !strstr(output, "usage:"))
-			t_fail(__FILE__, __LINE__, wrong[i]);
+		const char *why = wrong[i][1], *rest;
+
+		snprintf(line, sizeof line, "%s 2>&1 > /dev/null",
+		    wrong[i][0]);
+		EQ(shell(line), 2);
+		rest = strchr(output, '\n');
+		if (strncmp(output, why, strlen(why)) != 0 || !rest ||
+		    strncmp(rest + 1, "usage:", 6) != 0)
+			t_fail(__FILE__, __LINE__, wrong[i][0]);
 	}
 	end();
 }

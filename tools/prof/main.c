@@ -6,6 +6,8 @@
  * after one line on standard error; with 2 if the command line makes no sense.
  */
 #include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,7 +29,8 @@ static const char usage[] =
 "  -g KEY        below a frame for each value of that label\n"
 "  -b FILE       view: compared with this profile, more in red, less in blue\n"
 "  -n LINES      top: how many; 30 without it\n"
-"  -h            this\n"
+"  -h, --help    this\n"
+"  --version     the version\n"
 "\n"
 "weft_profile(3) says how to make FILE; it may be compressed by gzip.\n";
 
@@ -48,10 +51,17 @@ struct options {
 	size_t lines;
 };
 
-__attribute__((__noreturn__)) static void
-misused(const char *why)
+/* Says what is wrong, and how it is right. */
+__attribute__((__noreturn__, __format__(__printf__, 1, 2))) static void
+misused(const char *fmt, ...)
 {
-	fprintf(stderr, "weft-prof: %s\n%s", why, usage);
+	va_list ap;
+
+	fputs("weft-prof: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "\n%s", usage);
 	exit(2);
 }
 
@@ -84,29 +94,55 @@ set_option(struct options *o, int c)
 	case 'h':
 		fputs(usage, stdout);
 		exit(0);
+	case 'v':
+		puts("weft-prof " VERSION);
+		exit(0);
 	default:
-		misused("no such option");
+		fputs(usage, stderr);	/* getopt has said what is wrong */
+		exit(2);
 	}
 }
 
-/* Options may come before the file and after it. Returns the file. */
+static const struct command *
+command_named(const char *name)
+{
+	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	misused("no such command: %s", name);
+}
+
+/* Options may come before the command and the file, and after them. Returns
+ * the file. */
 static const char *
 parse(int argc, char **argv, struct options *o)
 {
+	static const struct option longs[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'v' }, {0}
+	};
+	static char name[] = "weft-prof";
 	const char *file = NULL;
 	int c;
 
-	for (;;) {
-		while ((c = getopt(argc, argv, "+:o:t:l:g:b:n:h")) != -1)
+	argv[0] = name;		/* getopt's messages begin with that */
+	while (optind < argc) {
+		c = getopt_long(argc, argv, "+o:t:l:g:b:n:h", longs, NULL);
+		if (c != -1)
 			set_option(o, c);
-		if (optind == argc)
+		else if (optind == argc)
 			break;
-		if (file)
-			misused("one file, please");
-		file = argv[optind++];
+		else if (!o->command)
+			o->command = command_named(argv[optind++]);
+		else if (file)
+			misused("%s takes one file", o->command->name);
+		else
+			file = argv[optind++];
 	}
+	if (!o->command)
+		misused("which command?");
 	if (!file)
-		misused("which file?");
+		misused("%s takes one file", o->command->name);
 	return file;
 }
 
@@ -122,19 +158,6 @@ load(const char *path)
 	free(in.data);
 	names_complete(p);
 	return p;
-}
-
-static const struct command *
-command_named(const char *name)
-{
-	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-		if (strcmp(commands[i].name, name) == 0)
-			return &commands[i];
-	if (strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0) {
-		fputs(usage, stdout);
-		exit(0);
-	}
-	misused("no such command");
 }
 
 static FILE *
@@ -157,10 +180,7 @@ main(int argc, char **argv)
 	static struct job j;	/* all is in use until the end */
 	FILE *out;
 
-	if (argc < 2)
-		misused("which command?");
-	o.command = command_named(argv[1]);
-	j.path = parse(argc - 1, argv + 1, &o);
+	j.path = parse(argc, argv, &o);
 	j.profile = load(j.path);
 	j.tree = tree_new();
 	j.lines = o.lines;

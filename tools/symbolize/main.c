@@ -10,6 +10,7 @@
  *	in /usr/lib/debug
  */
 #include <errno.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,33 +150,70 @@ put_line(struct dump_file *d, const char *line)
 		puts(line);
 }
 
-static int
-usage(FILE *to)
+static const char usage[] =
+"usage: weft-symbolize [-d DIR]... [FILE]\n"
+"Adds functions and lines of source to a dump of goroutines.\n"
+"  -d DIR      look for the program and its libraries there, too\n"
+"  -h, --help  this\n"
+"  --version   the version\n"
+"  FILE        the dump; standard input if there is none\n";
+
+/* Says what is wrong, unless getopt has said it, and how it is right. */
+__attribute__((__noreturn__)) static void
+misused(const char *why)
 {
-	fprintf(to, "usage: weft-symbolize [-d DIR]... [FILE]\n"
-	    "Adds functions and lines of source to a dump of goroutines.\n"
-	    "  -d DIR  look for the program and its libraries there, too\n"
-	    "  FILE    the dump; standard input if there is none\n");
-	return to == stdout ? 0 : 2;
+	if (why)
+		fprintf(stderr, "weft-symbolize: %s\n", why);
+	fputs(usage, stderr);
+	exit(2);
+}
+
+static void
+set_option(int c)
+{
+	switch (c) {
+	case 'd':
+		if (n_dirs == DIRS_MAX)
+			misused("too many folders");
+		dirs[n_dirs++] = optarg;
+		break;
+	case 'h':
+		fputs(usage, stdout);
+		exit(0);
+	case 'v':
+		puts("weft-symbolize " VERSION);
+		exit(0);
+	default:
+		misused(NULL);
+	}
+}
+
+/* The file to read. */
+static const char *
+arguments(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'v' }, {0}
+	};
+	static char name[] = "weft-symbolize";
+	int c;
+
+	argv[0] = name;		/* getopt's messages begin with that */
+	while ((c = getopt_long(argc, argv, "d:h", longs, NULL)) != -1)
+		set_option(c);
+	if (argc - optind > 1)
+		misused("one file at a time");
+	return optind < argc ? argv[optind] : "-";
 }
 
 int
 main(int argc, char **argv)
 {
+	const char *file = arguments(argc, argv);
 	struct dump_file d;
-	bool ok;
-	int c;
+	bool ok = dump_file_read(&d, file);
 
-	while ((c = getopt(argc, argv, "d:h")) != -1) {
-		if (c == 'h')
-			return usage(stdout);
-		if (c != 'd' || n_dirs == DIRS_MAX)
-			return usage(stderr);
-		dirs[n_dirs++] = optarg;
-	}
-	if (argc - optind > 1)
-		return usage(stderr);
-	ok = dump_file_read(&d, optind < argc ? argv[optind] : "-");
 	for (char *s = NULL; ok && (s = dump_file_next(&d, s)); )
 		put_line(&d, s);
 	dump_file_free(&d);

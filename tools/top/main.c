@@ -9,6 +9,7 @@
  * standard output: a profile, a trace, a dump.
  */
 #include <errno.h>
+#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -32,22 +33,27 @@ static struct {
 	char path[PATH_BYTES];
 } opt = { .delay = 1, .sampled = { .fd = -1 } };
 
-static int
-usage(void)
+static const char usage[] =
+"usage: weft-top [-bp] [-n N] [-d SECONDS] PID | PATH\n"
+"       weft-top -r REQUEST PID | PATH\n"
+"  -b          one screen after the other, without a terminal\n"
+"  -n N        so many screens\n"
+"  -d SECONDS  between two of them (1)\n"
+"  -p          the functions that use the CPUs, by a profile of the process\n"
+"  -r REQUEST  copies an answer to standard output: help, metrics, dump,\n"
+"              \"profile cpu 5\", \"trace 1\"\n"
+"  -h, --help  this\n"
+"  --version   the version\n"
+"PATH is a debug socket; a process opens one with WEFT_DEBUG=socket\n";
+
+/* Says what is wrong, unless getopt has said it, and how it is right. */
+__attribute__((__noreturn__)) static void
+misused(const char *why)
 {
-	fprintf(stderr, "usage: weft-top [-bp] [-n N] [-d SECONDS] PID | PATH\n"
-	    "       weft-top -r REQUEST PID | PATH\n"
-	    "  -b          one screen after the other, without a terminal\n"
-	    "  -n N        so many screens\n"
-	    "  -d SECONDS  between two of them (1)\n"
-	    "  -p          the functions that use the CPUs, by a profile of "
-	    "the process\n"
-	    "  -r REQUEST  copies an answer to standard output: help, metrics, "
-	    "dump,\n"
-	    "              \"profile cpu 5\", \"trace 1\"\n"
-	    "PATH is a debug socket; a process opens one with "
-	    "WEFT_DEBUG=socket\n");
-	return EXIT_USAGE;
+	if (why)
+		fprintf(stderr, "weft-top: %s\n", why);
+	fputs(usage, stderr);
+	exit(EXIT_USAGE);
 }
 
 /* ---- the terminal ---- */
@@ -232,22 +238,52 @@ set_count(const char *s)
 	return end != s && !*end && opt.count > 0;
 }
 
+static void
+set_option(int c)
+{
+	switch (c) {
+	case 'b': opt.batch = true; break;
+	case 'p': opt.sampled.on = true; break;
+	case 'r': opt.request = optarg; break;
+	case 'n':
+		if (!set_count(optarg))
+			misused("-n wants a number above 0");
+		break;
+	case 'd':
+		if (!set_delay(optarg))
+			misused("-d wants seconds, from 0.01 to 86400");
+		break;
+	case 'h':
+		fputs(usage, stdout);
+		exit(0);
+	case 'v':
+		puts("weft-top " VERSION);
+		exit(0);
+	default:
+		misused(NULL);
+	}
+}
+
+/* What is to be watched. */
 static const char *
 arguments(int argc, char **argv)
 {
+	static const struct option longs[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'v' }, {0}
+	};
+	static char name[] = "weft-top";
 	int c;
 
-	while ((c = getopt(argc, argv, "bpn:d:r:")) != -1)
-		if (c == 'b')
-			opt.batch = true;
-		else if (c == 'p')
-			opt.sampled.on = true;
-		else if (c == 'r')
-			opt.request = optarg;
-		else if (!(c == 'n' && set_count(optarg)) &&
-		    !(c == 'd' && set_delay(optarg)))
-			return NULL;
-	return optind == argc - 1 ? argv[optind] : NULL;
+	argv[0] = name;		/* getopt's messages begin with that */
+	while ((c = getopt_long(argc, argv, "bhpn:d:r:", longs, NULL)) != -1)
+		set_option(c);
+	if (optind == argc)
+		misused("which process? give its id, or the path of its "
+		    "socket");
+	if (optind < argc - 1)
+		misused("one process at a time");
+	return argv[optind];
 }
 
 static int
@@ -279,7 +315,7 @@ copy_answer(void)
 
 	if (strchr(opt.request, '\n') || snprintf(line, sizeof line, "%s\n",
 	    opt.request) >= (int)sizeof line)
-		return usage();
+		misused("-r wants one short line");
 	if (source_copy(opt.path, line, stdout, why, sizeof why) == 0)
 		return 0;
 	fprintf(stderr, "weft-top: %s\n", why);
@@ -295,8 +331,6 @@ main(int argc, char **argv)
 	const char *what = arguments(argc, argv);
 	char why[400];
 
-	if (!what)
-		return usage();
 	signal(SIGPIPE, SIG_IGN);
 	if (source_find(what, opt.path, why, sizeof why) != 0) {
 		fprintf(stderr, "weft-top: %s\n", why);

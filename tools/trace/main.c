@@ -7,7 +7,9 @@
  * damaged or truncated is read as far as it goes, and standard error says so.
  */
 #include <errno.h>
+#include <getopt.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,7 +27,8 @@ static const char usage[] =
 "  chrome FILE -o OUT      JSON for Perfetto and chrome://tracing\n"
 "\n"
 "  -o OUT                  the file to write; standard output without it\n"
-"  -h                      this\n"
+"  -h, --help              this\n"
+"  --version               the version\n"
 "\n"
 "weft_trace_start(3) says how to record FILE.\n";
 
@@ -132,38 +135,71 @@ run_diff(const char *a, const char *b, const char *out_path)
 	return status;
 }
 
-static int
-misused(void)
+/* Says what is wrong, and how it is right. */
+__attribute__((format(printf, 1, 2))) static int
+misused(const char *fmt, ...)
 {
-	fputs(usage, stderr);
+	va_list ap;
+
+	fputs("weft-trace: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "\n%s", usage);
 	return 2;
+}
+
+static int
+run_command(const char *const file[3], int files, const char *out)
+{
+	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+		if (strcmp(commands[i].name, file[0]) != 0)
+			continue;
+		if (files != 2)
+			return misused("%s takes one file", file[0]);
+		return run(&commands[i], file[1], out);
+	}
+	if (strcmp(file[0], "diff") != 0)
+		return misused("no such command: %s", file[0]);
+	if (files != 3)
+		return misused("diff takes two files");
+	return run_diff(file[1], file[2], out);
 }
 
 int
 main(int argc, char **argv)
 {
-	const char *out = NULL, *file[3];
+	static const struct option longs[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'v' }, {0}
+	};
+	static char name[] = "weft-trace";
+	const char *out = NULL, *file[3] = {0};
 	int opt, files = 0;
 
 	signal(SIGBUS, on_bus_error);
 	signal(SIGPIPE, SIG_DFL);
+	argv[0] = name;		/* getopt's messages begin with that */
 	while (optind < argc) {
-		opt = getopt(argc, argv, "+ho:");
+		opt = getopt_long(argc, argv, "+ho:", longs, NULL);
 		if (opt == 'o') {
 			out = optarg;
 		} else if (opt == 'h') {
 			fputs(usage, stdout);
 			return 0;
-		} else if (opt != -1 || files == 3) {
-			return misused();
+		} else if (opt == 'v') {
+			puts("weft-trace " VERSION);
+			return 0;
+		} else if (opt != -1) {
+			fputs(usage, stderr);
+			return 2;
 		} else if (optind < argc) {
-			file[files++] = argv[optind++];
+			if (files < 3)
+				file[files] = argv[optind];
+			optind++;
+			files++;
 		}
 	}
-	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-		if (files == 2 && strcmp(commands[i].name, file[0]) == 0)
-			return run(&commands[i], file[1], out);
-	if (files == 3 && strcmp(file[0], "diff") == 0)
-		return run_diff(file[1], file[2], out);
-	return misused();
+	return files ? run_command(file, files, out) :
+	    misused("which command?");
 }
