@@ -143,6 +143,82 @@ TEST(durations)
 	EQ(strcmp(duration(3600000000000, s), "3600 s"), 0);
 }
 
+/* What command_stats prints; to be freed. */
+static char *
+reported(struct trace *t)
+{
+	char *s = NULL;
+	size_t bytes = 0;
+	FILE *out = open_memstream(&s, &bytes);
+
+	EQ(command_stats(t, out), 0);
+	fclose(out);
+	return s;
+}
+
+/* The text is in it, once at least. */
+static void
+has(const char *s, const char *text)
+{
+	if (strstr(s, text))
+		return;
+	t_fail(__FILE__, __LINE__, text);
+	fprintf(stderr, "# not in:\n%s\n", s);
+}
+
+/* G2 took 5 ms of a P and 1 ms without one, G1 only 3 ms. */
+TEST(report_of_sites)
+{
+	struct trace *t;
+	char *s, *first;
+
+	make_story();
+	t = opened(&file);
+	s = reported(t);
+	has(s, "events, 1 P, 2 goroutines");
+	has(s, "    count   running  detached    paused  runnable   blocked"
+	    "   in call   latency\n");
+	has(s, "        1   5.00 ms   1.00 ms      0 ns   4.00 ms   3.00 ms"
+	    "      0 ns   2.00 ms  spawne1 file.c:13\n");
+	first = strstr(s, "latency\n        1 ");
+	OK(first && strstr(first, "spawne1") < strstr(first, "  ?\n"));
+	free(s);
+	trace_close(t);
+	made_free(&file);
+}
+
+/* One goroutine runs for 3 ms, the other is paused for 4 ms. */
+TEST(pauses_count_for_a_site)
+{
+	uint64_t now = MS;
+	struct trace *t;
+	char *s, *first;
+
+	made_begin(&file, 1000000000);
+	made_thread(&file, now, 0, 77);
+	made_site(&file, MADE_RINGS, now, 0x1100);
+	made_id(&file, MADE_RINGS, now, TR_CREATE, 1);
+	made_site(&file, MADE_RINGS, now, 0x1200);
+	made_id(&file, MADE_RINGS, now, TR_CREATE, 2);
+	made_event1(&file, 0, now, TR_P_START, 5, 0);
+	made_id(&file, 0, now + MS, TR_START, 2);
+	made_id(&file, 0, now + 2 * MS, TR_PAUSE, 2);
+	made_id(&file, 0, now + 2 * MS, TR_START, 1);
+	made_event(&file, 0, now + 5 * MS, TR_END, 0);
+	made_id(&file, 0, now + 6 * MS, TR_START, 2);
+	made_event(&file, 0, now + 6 * MS, TR_END, 0);
+	made_end(&file, now + 7 * MS);
+	t = opened(&file);
+	s = reported(t);
+	has(s, "        1   1.00 ms      0 ns   4.00 ms ");
+	first = strstr(s, "by spawn site");
+	OK(first && strstr(first, "spawne2") && strstr(first, "spawne1") &&
+	    strstr(first, "spawne2") < strstr(first, "spawne1"));
+	free(s);
+	trace_close(t);
+	made_free(&file);
+}
+
 TEST(report)
 {
 	struct trace *t;

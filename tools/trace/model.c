@@ -34,7 +34,9 @@ model_site_text(const struct site_model *s, struct text *out)
 {
 	const char *file = s->site ? strrchr(s->site->file, '/') : NULL;
 
-	if (s->site)
+	if (s->site && !*s->site->file)
+		text_add(out, "%s", s->site->function);	/* the main one */
+	else if (s->site)
 		text_add(out, "%s %s:%d", s->site->function,
 		    file ? file + 1 : s->site->file, s->site->line);
 	else

@@ -46,6 +46,12 @@ kind_name(unsigned kind)
 	return kind < KINDS ? name[kind] : "?";
 }
 
+const char *
+plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
 static double
 percent(int64_t part, int64_t whole)
 {
@@ -67,13 +73,16 @@ print_head(const struct model *m, FILE *out)
 		created += m->site[i].created;
 	fprintf(out, "%s of process %u, from %s%s\n", duration(m->end_ns, text),
 	    t->head.pid, when, t->flight ? " (flight recording)" : "");
-	fprintf(out, "%" PRIu64 " events, %zu Ps, %zu goroutines, %" PRIu64
-	    " of them spawned\n", m->event_count, m->ps, m->gs, created);
+	fprintf(out, "%" PRIu64 " event%s, %zu P%s, %zu goroutine%s, %" PRIu64
+	    " of them spawned\n", m->event_count, plural(m->event_count),
+	    m->ps, plural(m->ps), m->gs, plural(m->gs), created);
 	if (t->lost_events || t->lost_blocks || t->bad_blocks || m->repairs)
-		fprintf(out, "lost: %" PRIu64 " events and %" PRIu64
-		    " blocks; damaged: %" PRIu64 " blocks; repaired: %" PRIu64
-		    " events\n", t->lost_events, t->lost_blocks,
-		    t->bad_blocks, m->repairs);
+		fprintf(out, "lost: %" PRIu64 " event%s and %" PRIu64
+		    " block%s; damaged: %" PRIu64 " block%s; repaired: %"
+		    PRIu64 " event%s\n", t->lost_events,
+		    plural(t->lost_events), t->lost_blocks,
+		    plural(t->lost_blocks), t->bad_blocks,
+		    plural(t->bad_blocks), m->repairs, plural(m->repairs));
 }
 
 static void
@@ -170,7 +179,7 @@ print_latency(const struct model *m, FILE *out)
 	uint64_t most = 0;
 
 	fprintf(out, "\nscheduling latency (from runnable to running), %"
-	    PRIu64 " starts\n ", h->count);
+	    PRIu64 " start%s\n ", h->count, plural(h->count));
 	for (size_t i = 0; i < 4; i++)
 		fprintf(out, " p%g %s,", 100 * shares[i],
 		    duration(histogram_at(h, shares[i]), text));
@@ -214,13 +223,20 @@ print_stall(const struct model *m, const struct stall *s, FILE *out)
 	fputc('\n', out);
 }
 
+/* What its goroutines took of threads: paused ones keep theirs. */
+static int64_t
+taken_ns(const struct site_model *s)
+{
+	return s->ns[KIND_RUNNING] + s->ns[KIND_DETACHED] +
+	    s->ns[KIND_PAUSED];
+}
+
 static int
-by_busy(const void *a, const void *b)
+by_taken(const void *a, const void *b)
 {
 	const struct site_model *x = *(const struct site_model *const *)a;
 	const struct site_model *y = *(const struct site_model *const *)b;
-	int64_t p = x->ns[KIND_RUNNING] + x->ns[KIND_DETACHED];
-	int64_t q = y->ns[KIND_RUNNING] + y->ns[KIND_DETACHED];
+	int64_t p = taken_ns(x), q = taken_ns(y);
 
 	return p < q ? 1 : p > q ? -1 : 0;
 }
@@ -228,15 +244,17 @@ by_busy(const void *a, const void *b)
 static void
 print_site(const struct site_model *s, FILE *out)
 {
-	char text[KINDS][DURATION_BYTES], longest[DURATION_BYTES];
+	static const uint8_t columns[] = { KIND_RUNNING, KIND_DETACHED,
+	    KIND_PAUSED, KIND_RUNNABLE, KIND_BLOCKED, KIND_CALL };
+	char text[DURATION_BYTES];
 	struct text name = {0};
 
-	for (unsigned k = 0; k < KINDS; k++)
-		duration(s->ns[k], text[k]);
+	fprintf(out, "%9" PRIu64, s->goroutines);
+	for (size_t i = 0; i < sizeof columns; i++)
+		fprintf(out, " %9s", duration(s->ns[columns[i]], text));
 	model_site_text(s, &name);
-	fprintf(out, "%9" PRIu64 " %9s %9s %9s %9s %9s  %s\n", s->goroutines,
-	    text[KIND_RUNNING], text[KIND_RUNNABLE], text[KIND_BLOCKED],
-	    text[KIND_CALL], duration(s->longest_runnable, longest), name.s);
+	fprintf(out, " %9s  %s\n", duration(s->longest_runnable, text),
+	    name.s);
 	text_free(&name);
 }
 
@@ -249,10 +267,11 @@ print_sites(const struct model *m, FILE *out)
 	for (size_t i = 0; i < m->sites; i++)
 		if (m->site[i].goroutines)
 			list[n++] = &m->site[i];
-	qsort(list, n, sizeof *list, by_busy);
-	fprintf(out, "\nby spawn site, those that ran longest first\n"
-	    "%9s %9s %9s %9s %9s %9s\n", "count", "running", "runnable",
-	    "blocked", "in call", "latency");
+	qsort(list, n, sizeof *list, by_taken);
+	fprintf(out, "\nby spawn site, most of running + detached + paused "
+	    "first\n%9s %9s %9s %9s %9s %9s %9s %9s\n", "count", "running",
+	    "detached", "paused", "runnable", "blocked", "in call",
+	    "latency");
 	for (size_t i = 0; i < n && i < SITES_SHOWN; i++)
 		print_site(list[i], out);
 	if (n > SITES_SHOWN)
