@@ -219,6 +219,64 @@ TEST(pauses_count_for_a_site)
 	made_free(&file);
 }
 
+static void
+begin_region(uint64_t now, const char *name)
+{
+	made_event1(&file, 0, now, TR_REGION_BEGIN,
+	    (uint32_t)strlen(name) << 16, 0);
+	made_text(&file.ring[0], name);
+}
+
+/*
+ * G1 is in "outer" from 2 ms on and does not end it: it lasts until G1 ends, at
+ * 8. Inside of it are "inner", from 3 to 4, and another from 5 to 6. G2 is in
+ * "inner" from 9 on until the trace ends, at 11.
+ */
+TEST(report_of_regions)
+{
+	uint64_t now = MS;
+	struct trace *t;
+	char *s;
+
+	made_begin(&file, 1000000000);
+	made_thread(&file, now, 0, 77);
+	made_id(&file, MADE_RINGS, now, TR_CREATE, 1);
+	made_id(&file, MADE_RINGS, now, TR_CREATE, 2);
+	made_event1(&file, 0, now, TR_P_START, 5, 0);
+	made_id(&file, 0, now + MS, TR_START, 1);
+	made_event(&file, 0, now + MS, TR_REGION_END, 0);
+	begin_region(now + 2 * MS, "outer");
+	begin_region(now + 3 * MS, "inner");
+	made_event(&file, 0, now + 4 * MS, TR_REGION_END, 0);
+	begin_region(now + 5 * MS, "\033[2J");
+	made_event(&file, 0, now + 6 * MS, TR_REGION_END, 0);
+	made_event(&file, 0, now + 8 * MS, TR_END, 0);
+	made_id(&file, 0, now + 8 * MS, TR_START, 2);
+	begin_region(now + 9 * MS, "inner");
+	made_event(&file, 0, now + 11 * MS, TR_TIMERS, 0);
+	made_end(&file, now + 11 * MS);
+	t = opened(&file);
+	s = reported(t);
+	has(s, "\nregions                       times        sum       mean"
+	    "    longest\n"
+	    "  outer                           1    6.00 ms    6.00 ms"
+	    "    6.00 ms\n"
+	    "  inner                           2    3.00 ms    1.50 ms"
+	    "    2.00 ms\n"
+	    "  ?[2J                            1    1.00 ms    1.00 ms"
+	    "    1.00 ms\n");
+	free(s);
+	trace_close(t);
+	made_free(&file);
+	make_story();
+	t = opened(&file);
+	s = reported(t);
+	OK(!strstr(s, "\nregions "));
+	free(s);
+	trace_close(t);
+	made_free(&file);
+}
+
 TEST(report)
 {
 	struct trace *t;

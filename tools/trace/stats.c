@@ -11,6 +11,7 @@
 #include "hot.h"
 #include "model.h"
 #include "names.h"
+#include "regions.h"
 
 enum {
 	SITES_SHOWN = 12, PS_SHOWN = 64, STALLS_SHOWN = 10, BAR = 40,
@@ -298,11 +299,13 @@ command_stats(struct trace *t, FILE *out)
 {
 	struct model *m = model_begin(t);
 	struct order *o = order_open(t);
+	struct regions regions = {0};
 	struct hot hot = {0};
 	struct event e;
 
 	while (order_next(o, &e)) {
 		model_add(m, &e);
+		regions_add(&regions, &e);
 		hot_add(&hot, &e);
 	}
 	model_finish(m, order_repairs(o));
@@ -315,8 +318,10 @@ command_stats(struct trace *t, FILE *out)
 	for (size_t i = 0; i < m->stalls && i < STALLS_SHOWN; i++)
 		print_stall(m, &m->stall[i], out);
 	print_sites(m, out);
+	regions_print(&regions, out);
 	hot_print(&hot, t, order_stacks(o), out);
 	print_events(m, out);
+	regions_free(&regions);
 	hot_free(&hot);
 	order_close(o);
 	model_free(m);
