@@ -139,6 +139,29 @@ expect_model(struct trace *t, bool whole)
 	model_free(m);
 }
 
+/* As in a dump, a stack begins with the function of weft that was called. */
+static void
+expect_waits(struct trace *t)
+{
+	char *text = NULL, *at, *end;
+	size_t bytes = 0;
+	FILE *out = open_memstream(&text, &bytes);
+
+	EQ(command_stats(t, out), 0);
+	fclose(out);
+	at = strstr(text, "\nwhere goroutines blocked, by time, in ");
+	end = at ? strstr(at, "\n\n") : NULL;
+	if (end && !t_emulated()) {
+		*end = '\0';
+		OK(strstr(at, "  weft_chan_send < ask"));
+		OK(!strstr(at, "park") && !strstr(at, "goroutine_main"));
+	}
+	/* Sanitizers leave no stacks to be read. */
+	OK(end || T_SANITIZED || t_emulated());
+	OK(strstr(text, "\n  asking  "));
+	free(text);
+}
+
 static struct trace *
 opened(void)
 {
@@ -162,6 +185,7 @@ TEST(recorded_as_a_whole)
 	run_env(2, variable, work);
 	if ((t = opened())) {
 		expect_model(t, true);
+		expect_waits(t);
 		expect_conversions(t, true);
 		trace_close(t);
 	}

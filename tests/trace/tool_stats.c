@@ -277,6 +277,50 @@ TEST(report_of_regions)
 	made_free(&file);
 }
 
+/*
+ * G1 waits at 0x1010, at 1 and at 3 ms, for 1 ms each; at 0x2010 from 5 ms on
+ * until the end, at 9; and once at no known place.
+ */
+TEST(report_of_waits)
+{
+	static const struct { int at; uint32_t frames; uint64_t pc; } wait[] = {
+		{ 1, 1, 0x1000 }, { 3, 1, 0x1000 }, { 4, 0, 0 },
+		{ 5, 2, 0x2000 },
+	};
+	uint64_t now = MS;
+	struct trace *t;
+	char *s;
+
+	made_begin(&file, 1000000000);
+	made_thread(&file, now, 0, 77);
+	made_id(&file, MADE_RINGS, now, TR_CREATE, 1);
+	made_event1(&file, 0, now, TR_P_START, 5, 0);
+	made_id(&file, 0, now, TR_START, 1);
+	for (size_t i = 0; i < sizeof wait / sizeof *wait; i++) {
+		uint64_t at = now + (uint64_t)wait[i].at * MS;
+
+		made_event1(&file, 0, at, TR_BLOCK, 3, 0);
+		if (wait[i].frames)
+			made_stack(&file, 0, at, wait[i].frames, wait[i].pc);
+		if (i == 3)
+			break;
+		made_id(&file, 0, at + MS, TR_UNBLOCK, 1);
+		made_id(&file, 0, at + MS, TR_START, 1);
+	}
+	made_event(&file, 0, now + 9 * MS, TR_TIMERS, 0);
+	made_end(&file, now + 9 * MS);
+	t = opened(&file);
+	s = reported(t);
+	has(s, "\nwhere goroutines blocked, by time, in 3 of 4 waits: those "
+	    "with a stack\n"
+	    "    share        sum     waits\n"
+	    "   66.7 %    4.00 ms         1  0x2010 < 0x2020\n"
+	    "   33.3 %    2.00 ms         2  0x1010\n");
+	free(s);
+	trace_close(t);
+	made_free(&file);
+}
+
 TEST(report)
 {
 	struct trace *t;

@@ -7,7 +7,6 @@
 
 #include <elf.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -176,6 +175,51 @@ read_symbols(struct elf_file *f)
 		qsort(f->function, f->count, sizeof *f->function, by_start);
 }
 
+/* ---- weft's own ---- */
+
+/* All names of sections, terminated, and their length; or NULL. */
+static const char *
+section_names(const struct elf_file *f, uint64_t *bytes)
+{
+	Elf64_Ehdr h;
+	Elf64_Shdr s;
+	const char *names;
+
+	memcpy(&h, f->data, sizeof h);
+	if (!get_section(f, h.e_shstrndx, &s) || !s.sh_size)
+		return NULL;
+	names = part(f, s.sh_offset, s.sh_size);
+	*bytes = s.sh_size;
+	return names && !names[s.sh_size - 1] ? names : NULL;
+}
+
+static void
+find_weft(struct elf_file *f)
+{
+	static const char *const name[ELF_WEFT_SECTIONS] = {
+		[ELF_WEFT_TEXT] = "weft_text", [ELF_WEFT_CALLS] = "weft_calls",
+	};
+	uint64_t bytes;
+	const char *names = section_names(f, &bytes);
+	Elf64_Shdr s;
+
+	for (unsigned i = 0; names && i < sections(f) &&
+	    get_section(f, i, &s); i++)
+		for (unsigned k = 0; k < ELF_WEFT_SECTIONS; k++)
+			if (s.sh_name < bytes &&
+			    strcmp(names + s.sh_name, name[k]) == 0) {
+				f->weft[k].start = s.sh_addr;
+				f->weft[k].bytes = s.sh_size;
+			}
+}
+
+bool
+elf_file_in_weft(const struct elf_file *f, enum elf_weft section,
+    uint64_t address)
+{
+	return address - f->weft[section].start < f->weft[section].bytes;
+}
+
 struct elf_file *
 elf_file_open(const char *path, const uint8_t *id, size_t id_bytes)
 {
@@ -194,6 +238,7 @@ elf_file_open(const char *path, const uint8_t *id, size_t id_bytes)
 		return NULL;
 	}
 	read_symbols(f);
+	find_weft(f);
 	return f;
 }
 

@@ -95,6 +95,29 @@ image_of(const struct symbols *s, uint64_t pc)
 	    NULL;
 }
 
+static bool
+in_weft(struct symbols *s, uint64_t pc, enum elf_weft section)
+{
+	struct image *i = image_of(s, pc);
+
+	if (i && !i->tried)
+		open_image(i);
+	return i && i->file &&
+	    elf_file_in_weft(i->file, section, pc - i->module->base);
+}
+
+bool
+symbols_calls_out(struct symbols *s, uint64_t pc)
+{
+	return in_weft(s, pc, ELF_WEFT_CALLS);
+}
+
+bool
+symbols_is_weft(struct symbols *s, uint64_t pc)
+{
+	return in_weft(s, pc, ELF_WEFT_TEXT) || symbols_calls_out(s, pc);
+}
+
 static const char *
 base_name(const char *path)
 {

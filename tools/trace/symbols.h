@@ -16,6 +16,10 @@ struct symbols *symbols_open(const struct trace *t);
 const char *symbols_name(struct symbols *s, uint64_t pc);
 /* The module that pc is in, or "". */
 const char *symbols_module(const struct symbols *s, uint64_t pc);
+/* Is it in code of weft's own; in a function of it that calls the user's? No,
+ * if that is not known. */
+bool symbols_is_weft(struct symbols *s, uint64_t pc);
+bool symbols_calls_out(struct symbols *s, uint64_t pc);
 void symbols_close(struct symbols *s);
 
 #endif
