@@ -158,7 +158,7 @@ GTEST(batch, 2)
 GTEST(functions_by_samples, 2)
 {
 	const char *text = T_SANITIZED ?
-	    "profile: error: Operation not supported\n" : "%  ";
+	    "profile: there is no CPU profile with a sanitizer" : "%  ";
 
 	begin();
 	EQ(weft_debug_listen(path), 0);
@@ -184,15 +184,71 @@ GTEST(one_answer, 2)
 	has("the main goroutine");
 	EQ(top_at("-r 'trace 0.05' 2>&1", path), 0);
 	OK(strncmp(said, "weft", 4) == 0);
-	EQ(top_at("-r 'trace x'", path), 1);
-	has(": error: Invalid argument\n");
-	EQ(top_at("-r nonsense", path), 1);
-	has(": error: no verb \"nonsense\"; try help\n");
 	if (access("/dev/full", W_OK) == 0) {
 		redirect = "2>&1 >/dev/full";
 		EQ(top_at("-r metrics", path), 1);
 		has("No space left on device\n");
 	}
+	weft_debug_close();
+	end();
+}
+
+/* The request fails with one line, which says that. */
+static void
+fails(const char *request, const char *text)
+{
+	size_t n;
+
+	EQ(top_at(request, path), 1);
+	has(text);
+	n = strlen(said);
+	OK(n && strchr(said, '\n') == said + n - 1);
+}
+
+/* Errors say what to do, not what the error is called. */
+GTEST(requests_that_fail, 2)
+{
+	begin();
+	EQ(weft_debug_listen(path), 0);
+	fails("-r nonsense", "sock: no such request: \"-r help\" lists");
+	fails("-r 'trace x'", "sock: trace takes a number of seconds");
+	fails("-r 'profile heap'", "sock: no such profile: there are cpu "
+	    "[SECONDS] (at most 600), goroutine, block, mutex and offcpu");
+	fails("-r 'profile mutex'", "sock: no mutex profile is collected: "
+	    "start the program with WEFT_DEBUG=mutexprofile=FILE, or let it "
+	    "call weft_profile_mutex_fraction\n");
+	fails("-r 'profile folded offcpu'", "WEFT_DEBUG=offcpuprofile=FILE, "
+	    "or let it call weft_profile_offcpu_rate\n");
+	fails("-r 'profile block'", "WEFT_DEBUG=blockprofile=FILE, or let it "
+	    "call weft_profile_block_rate\n");
+	EQ(weft_trace_start("/dev/null", NULL, 0), 0);
+	fails("-r trace", "a trace or profile is being recorded already\n");
+	EQ(weft_trace_stop(NULL), 0);
+	if (weft_profile_cpu_start(0, 0) == 0) {
+		fails("-r 'profile cpu'", "a trace or profile is being "
+		    "recorded already");
+		EQ(weft_profile_cpu_stop(), 0);
+	}
+	weft_debug_close();
+	end();
+}
+
+/* A path needs no slash if something is there. */
+GTEST(by_a_path, 2)
+{
+	char file[120];
+
+	begin();
+	EQ(weft_debug_listen(path), 0);
+	EQ(chdir(dir), 0);
+	EQ(top_at("-b -n 1 -d 0.05", "sock"), 0);
+	has("weft-top: process ");
+	EQ(chdir("/"), 0);
+	snprintf(file, sizeof file, "%s/file", dir);
+	close(open(file, O_CREAT | O_WRONLY, 0600));
+	refuses(file, "/file: not a socket\n");
+	refuses(dir, ": not a socket\n");
+	unlink(file);
 	weft_debug_close();
 	end();
 }
@@ -453,7 +509,8 @@ says_of(const char *answer, size_t bytes, const char *text)
 
 TEST(hostile_answers)
 {
-	static const char none[] = "the answer is not weft-top's\n";
+	static const char none[] =
+	    ": no debug socket of weft answers there\n";
 
 	begin();
 	SAYS("", none);
@@ -469,7 +526,8 @@ TEST(hostile_answers)
 	SAYS(HEAD "proc 0 running 1 2 3\nend\n", none);
 	SAYS(HEAD "latency 5 1\nlatency 4 1\nend\n", none);
 	SAYS(HEAD "end\nmore 1\n", none);
-	SAYS("error: busy\n", "error: busy\n");
+	SAYS("error: busy\n", ": it is busy with other requests: ");
+	SAYS("error: mad\n", ": error: mad\n");
 	SAYS("error: \033[2Jx\n", ": error: ");
 	OK(!strchr(said, '\033'));
 	end();
@@ -495,6 +553,7 @@ TEST(silent_server)
 /* ---- profiles that mean harm ---- */
 
 static const char *profile;	/* the answer to a request for one */
+static const char *top_answer = HEAD "end\n";
 
 /* Answers until an empty line comes. */
 static void *
@@ -505,7 +564,7 @@ serve_profile(void *arg)
 
 	(void)arg;
 	do {
-		const char *answer = HEAD "end\n";
+		const char *answer = top_answer;
 		int fd = accept(evil.listener, NULL, NULL);
 
 		n = read(fd, line, sizeof line - 1);
@@ -515,6 +574,29 @@ serve_profile(void *arg)
 		close(fd);
 	} while (n > 0);
 	return NULL;
+}
+
+/* A thread that has no P, and one that has P 1. */
+TEST(threads_without_a_processor)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	pthread_t t;
+
+	begin();
+	top_answer = HEAD "thread 41 -1 running 7 f\n"
+	    "thread 42 1 running 8 g\nend\n";
+	evil.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	strcpy(a.sun_path, path);
+	EQ(bind(evil.listener, (struct sockaddr *)&a, sizeof a), 0);
+	EQ(listen(evil.listener, 9), 0);
+	EQ(pthread_create(&t, NULL, serve_profile, NULL), 0);
+	EQ(top_at("-b -n 1 -d 0.01", path), 0);
+	has("      41   - running            7  f\n"
+	    "      42   1 running            8  g\n");
+	close(ask_connect(path));
+	pthread_join(t, NULL);
+	close(evil.listener);
+	end();
 }
 
 static void

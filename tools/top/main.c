@@ -167,7 +167,7 @@ look(struct view *v, char *why, size_t cap)
 
 	if (source_ask(opt.path, "top\n", &text, &len, why, cap) != 0)
 		return -1;
-	source_describe(opt.path, text, len, why, cap);
+	source_describe(opt.path, "top\n", text, len, why, cap);
 	if (parse(v, text, len) != 0) {
 		free(text);
 		return -1;

@@ -94,8 +94,8 @@ sampled_end(struct sampled *s)
 	s->fn.n = 0;
 	if (source_answer(s->fd, &text, &len, s->why, sizeof s->why) == 0) {
 		if (strncmp(text, "error: ", 7) == 0)
-			source_describe("profile", text, len, s->why,
-			    sizeof s->why);
+			source_describe("profile", "profile cpu\n", text,
+			    len, s->why, sizeof s->why);
 		else
 			sampled_parse(s, text);
 		free(text);

@@ -288,7 +288,7 @@ put_queues(struct screen *s, const struct view *v)
 	    "%lld idle, %lld searching%s\n", (long long)v->queue_global,
 	    (long long)v->queue_local, (long long)v->threads,
 	    (long long)v->threads_idle, (long long)v->threads_searching,
-	    v->threads_missing ? ", ONE IS MISSING" : "");
+	    v->threads_missing ? ", one more is needed" : "");
 	put(s, "Without P   %lld computing, %lld blocked, %lld paused\n",
 	    (long long)v->detached, (long long)v->blocked,
 	    (long long)v->paused_now);
@@ -348,9 +348,20 @@ put_procs(struct screen *s, const struct view *v, const struct view *b,
 		put(s, "    ... and %lld more\n", (long long)v->procs - max);
 }
 
+/* A number that is none if it is below 0, as that of a P. */
+static const char *
+number_or_none(int64_t n, char buf[24])
+{
+	if (n < 0)
+		return "-";
+	snprintf(buf, 24, "%lld", (long long)n);
+	return buf;
+}
+
 static void
 put_threads(struct screen *s, const struct view *v, int max)
 {
+	char buf[24];
 	int n = 0;
 
 	put_title(s, "  THREAD   P STATE      GOROUTINE  FUNCTION");
@@ -360,8 +371,9 @@ put_threads(struct screen *s, const struct view *v, int max)
 		if (strcmp(t->what, "idle") == 0)
 			continue;
 		n++;
-		put(s, "%8lld %3lld %-9s %10lld  %s\n", (long long)t->tid,
-		    (long long)t->proc, t->what, (long long)t->gid, t->fn);
+		put(s, "%8lld %3s %-9s %10lld  %s\n", (long long)t->tid,
+		    number_or_none(t->proc, buf), t->what, (long long)t->gid,
+		    t->fn);
 	}
 }
 

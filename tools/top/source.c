@@ -23,6 +23,15 @@ enum { ANSWER_MS = 5000 };
 
 /* ---- where it is ---- */
 
+/* Something is there, and no socket. */
+static bool
+is_other(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && !S_ISSOCK(st.st_mode);
+}
+
 static bool
 is_socket(const char *path)
 {
@@ -84,13 +93,17 @@ source_find(const char *what, char path[PATH_BYTES], char *why, size_t cap)
 	pid = strtol(what, &end, 10);
 	if (end != what && !*end && !errno && pid > 0)
 		return find_process(pid, path, why, cap);
-	if (!strchr(what, '/')) {
+	if (!strchr(what, '/') && access(what, F_OK) != 0) {
 		snprintf(why, cap, "%.80s: neither the id of a process nor a "
-		    "path", what);
+		    "path that exists", what);
 		return -1;
 	}
 	if (strlen(what) >= PATH_BYTES) {
 		snprintf(why, cap, "%.80s...: too long for a socket", what);
+		return -1;
+	}
+	if (is_other(what)) {
+		snprintf(why, cap, "%s: not a socket", what);
 		return -1;
 	}
 	strcpy(path, what);
@@ -100,17 +113,24 @@ source_find(const char *what, char path[PATH_BYTES], char *why, size_t cap)
 /* ---- asking ---- */
 
 void
-source_describe(const char *path, const char *text, size_t len, char *why,
-    size_t cap)
+source_describe(const char *path, const char *line, const char *text,
+    size_t len, char *why, size_t cap)
 {
+	char error[121], meaning[250];
 	size_t n = 0;
 
-	while (n < len && n < 120 && text[n] >= ' ' && text[n] <= '~')
+	while (n < len && n < sizeof error - 1 && text[n] >= ' ' &&
+	    text[n] <= '~')
 		n++;
-	if (n < 7 || strncmp(text, "error: ", 7) != 0)
-		snprintf(why, cap, "%s: the answer is not weft-top's", path);
+	memcpy(error, text, n);
+	error[n] = 0;
+	if (strncmp(error, "error: ", 7) != 0)
+		snprintf(why, cap, "%s: no debug socket of weft answers "
+		    "there", path);
+	else if (explain(line, error + 7, meaning, sizeof meaning))
+		snprintf(why, cap, "%s: %s", path, meaning);
 	else
-		snprintf(why, cap, "%s: %.*s", path, (int)n, text);
+		snprintf(why, cap, "%s: %s", path, error);
 }
 
 static int64_t
@@ -261,7 +281,8 @@ source_copy(const char *path, const char *line, FILE *out, char *why,
 			return 0;
 		}
 		if (n > 0 && first && is_error(buf, (size_t)n)) {
-			source_describe(path, buf, (size_t)n, why, cap);
+			source_describe(path, line, buf, (size_t)n, why,
+			    cap);
 			close(p.fd);
 			return -1;
 		}

@@ -5,6 +5,7 @@
  *
  *	main.c		arguments, the loop, the terminal
  *	source.c	finding the socket, asking it
+ *	explain.c	what an error means that it answers
  *	parse.c		the answer
  *	sampled.c	the functions that use the CPUs, by a profile
  *	show.c		the screen
@@ -92,9 +93,16 @@ int source_ask(const char *path, const char *line, char **answer, size_t *len,
 /* The same, but the answer is copied as it comes, however long it is. */
 int source_copy(const char *path, const char *line, FILE *out, char *why,
     size_t cap);
-/* Describes an answer that is not the one that was expected: an error. */
-void source_describe(const char *path, const char *text, size_t len, char *why,
-    size_t cap);
+/* Describes an answer to that line which is not the one that was expected: an
+ * error. */
+void source_describe(const char *path, const char *line, const char *text,
+    size_t len, char *why, size_t cap);
+
+/* ---- explain.c ---- */
+
+/* What this error means as an answer to that request; false: no more than it
+ * says itself. */
+bool explain(const char *request, const char *error, char *why, size_t cap);
 
 /* ---- parse.c ---- */
 
