@@ -269,6 +269,64 @@ TEST(errors)
 	end();
 }
 
+/*
+ * A CPU profile of two samples, 5 and 7 ns, at two addresses in a library that
+ * is not there.
+ */
+static const char stripped[] =
+	"\x32\x00" "\x32\x03" "cpu" "\x32\x0b" "nanoseconds"
+	"\x32\x0e" "/no/libz.so.1x"
+	"\x0a\x04\x08\x01\x10\x02"				/* type */
+	"\x5a\x04\x08\x01\x10\x02"				/* period */
+	"\x12\x04\x08\x01\x10\x05"				/* samples */
+	"\x12\x04\x08\x02\x10\x07"
+	"\x1a\x0a\x08\x01\x10\x80\x20\x18\x80\x40\x28\x03"	/* mapping */
+	"\x22\x07\x08\x01\x10\x01\x18\x90\x20"		/* locations */
+	"\x22\x07\x08\x02\x10\x01\x18\xa0\x20";
+
+TEST(library_without_symbols)
+{
+	begin();
+	write_file("stripped.pb", stripped, sizeof stripped - 1);
+	EQ(prof_file("top", path("stripped.pb")), 0);
+	OK(strncmp(said, "CPU profile: cpu, 12ns in all, 2 stacks\n", 40) ==
+	    0);
+	OK(says("      12ns 100.0%       12ns 100.0%  libz.so.1x (no symbols)"
+	    "\n"));
+	EQ(prof_file("folded", path("stripped.pb")), 0);
+	OK(says("libz.so.1x (no symbols) 12\n"));
+	end();
+}
+
+TEST(labels_and_kinds)
+{
+	char args[600];
+
+	begin_with_profile();
+	EQ(prof_file("top", path("good.pb")), 0);
+	OK(strncmp(said, "goroutine profile: goroutine, 1", 31) == 0);
+	EQ(prof_file("top -l kind=host", path("good.pb")), 0);
+	OK(says("goroutine profile: goroutine, 3 in all, "));
+	EQ(prof_file("top -l kind=nobody", path("good.pb")), 1);
+	OK(says("good.pb: no sample has that label: kind=nobody\n"));
+	EQ(prof_file("view -l none=x", path("good.pb")), 1);
+	OK(says("no sample has that label: none=x\n"));
+	write_file("cpu.pb", stripped, sizeof stripped - 1);
+	snprintf(args, sizeof args, "view -b %s %s", path("cpu.pb"),
+	    path("good.pb"));
+	EQ(prof(args), 1);
+	OK(says("weft-prof: profiles of different kinds cannot be compared: "));
+	OK(says("good.pb (goroutine profile), "));
+	OK(says("cpu.pb (CPU profile)\n"));
+	snprintf(args, sizeof args, "view -b %s %s", path("good.pb"),
+	    path("good.pb"));
+	EQ(prof(args), 0);
+	is_misuse("top -b x y", "weft-prof: top does not compare: -b is for "
+	    "view\n");
+	is_misuse("folded -b x y", "-b is for view\n");
+	end();
+}
+
 /* 0 or 1, and then one line that says why. */
 static void
 must_cope(const char *file)

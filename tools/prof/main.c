@@ -37,7 +37,7 @@ static const char usage[] =
 static const struct command {
 	const char *name;
 	void (*run)(const struct job *j, FILE *out);
-	bool page;		/* nothing for a terminal */
+	bool page;		/* nothing for a terminal; takes -b */
 } commands[] = {
 	{ "view", command_view, true },
 	{ "top", command_top, false },
@@ -143,6 +143,9 @@ parse(int argc, char **argv, struct options *o)
 		misused("which command?");
 	if (!file)
 		misused("%s takes one file", o->command->name);
+	if (o->base && !o->command->page)
+		misused("%s does not compare: -b is for view",
+		    o->command->name);
 	return file;
 }
 
@@ -158,6 +161,31 @@ load(const char *path)
 	free(in.data);
 	names_complete(p);
 	return p;
+}
+
+static bool
+same(const struct profile_type *a, const struct profile_type *b)
+{
+	return strcmp(a->name, b->name) == 0 && strcmp(a->unit, b->unit) == 0;
+}
+
+/* Differences of what is not the same would be shown as if they were some. */
+static void
+add_base(struct job *j, const char *path, const struct selection *sel)
+{
+	char kind[2][KIND_BYTES];
+
+	j->base = load(path);
+	j->base_path = path;
+	if (!same(&j->base->period_type, &j->profile->period_type))
+		die("profiles of different kinds cannot be compared: %s (%s), "
+		    "%s (%s)", j->path, kind_of(j->profile, kind[0]), path,
+		    kind_of(j->base, kind[1]));
+	if (!same(tree_type(j->base, sel), j->type))
+		die("profiles of different types cannot be compared: %s (%s), "
+		    "%s (%s)", j->path, j->type->name, path,
+		    tree_type(j->base, sel)->name);
+	tree_add(j->tree, j->base, sel, true);
 }
 
 static FILE *
@@ -184,12 +212,13 @@ main(int argc, char **argv)
 	j.profile = load(j.path);
 	j.tree = tree_new();
 	j.lines = o.lines;
-	j.type = tree_add(j.tree, j.profile, &o.sel, false);
-	if (o.base) {
-		j.base = load(o.base);
-		j.base_path = o.base;
-		tree_add(j.tree, j.base, &o.sel, true);
-	}
+	j.type = tree_type(j.profile, &o.sel);
+	j.stacks = tree_add(j.tree, j.profile, &o.sel, false);
+	if (o.sel.key && !j.stacks)
+		die("%s: no sample has that label: %s=%s", j.path, o.sel.key,
+		    o.sel.value);
+	if (o.base)
+		add_base(&j, o.base, &o.sel);
 	tree_sum(j.tree);
 	out = open_out(&o);
 	o.command->run(&j, out);

@@ -8,10 +8,12 @@
 #include "input.h"
 #include "symbols.h"
 
-/* The table of each mapping's file, read when it is first needed. */
+/* The table of each mapping's file, read when it is first needed; and what
+ * code in it is called that has no name. */
 struct tables {
 	struct symbol_table **of;
 	bool *read;
+	const char **module;
 };
 
 static int
@@ -72,19 +74,34 @@ base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* "libz.so.1+0x12ab" */
 static const char *
-address_name(const struct profile *p, const struct location *l)
+address_name(const struct location *l)
 {
-	const struct mapping *m = l->mapping ? &p->mappings[l->mapping - 1] :
-	    NULL;
-	const char *file = m ? base_name(m->file) : "";
-	size_t cap = strlen(file) + 32;
-	char *s = take(NULL, cap, 1);
+	char *s = take(NULL, 24, 1);
 
-	snprintf(s, cap, "%s%s0x%llx", file, m ? "+" : "",
-	    (unsigned long long)(l->address - (m ? m->start - m->offset : 0)));
+	snprintf(s, 24, "0x%llx", (unsigned long long)l->address);
 	return s;
+}
+
+/*
+ * "libz.so.1 (no symbols)": instructions of a stripped file are one function,
+ * since a list of addresses tells nothing. Where its functions begin, the
+ * frame tables know; but only those of loaded modules can be read.
+ */
+static const char *
+module_name(struct tables *t, const struct profile *p, size_t i)
+{
+	static const char note[] = " (no symbols)";
+	const char *file = base_name(p->mappings[i].file);
+	size_t cap = strlen(file) + sizeof note;
+	char *s;
+
+	if (!t->module[i]) {
+		s = take(NULL, cap, 1);
+		snprintf(s, cap, "%s%s", file, note);
+		t->module[i] = s;
+	}
+	return t->module[i];
 }
 
 /* There is room for one more line. */
@@ -93,8 +110,10 @@ name_location(struct tables *t, struct profile *p, struct location *l)
 {
 	const char *name = l->mapping ? symbol(t, p, l) : NULL;
 
+	if (!name && l->mapping && p->mappings[l->mapping - 1].file[0])
+		name = module_name(t, p, l->mapping - 1);
 	if (!name)
-		name = address_name(p, l);
+		name = address_name(l);
 	l->first_line = p->n_lines;
 	l->n_lines = 1;
 	p->lines[p->n_lines++] = (struct line){ .name = name };
@@ -110,9 +129,11 @@ void
 names_complete(struct profile *p)
 {
 	struct tables t = { take(NULL, p->n_mappings, sizeof *t.of),
-	    take(NULL, p->n_mappings, sizeof *t.read) };
+	    take(NULL, p->n_mappings, sizeof *t.read),
+	    take(NULL, p->n_mappings, sizeof *t.module) };
 
 	memset(t.read, 0, p->n_mappings * sizeof *t.read);
+	memset(t.module, 0, p->n_mappings * sizeof *t.module);
 	p->lines = take(p->lines, p->n_lines + p->n_locations,
 	    sizeof *p->lines);
 	for (size_t i = 0; i < p->n_locations; i++)
@@ -120,4 +141,5 @@ names_complete(struct profile *p)
 			name_location(&t, p, &p->locations[i]);
 	free(t.of);		/* the tables themselves stay: names */
 	free(t.read);
+	free(t.module);
 }

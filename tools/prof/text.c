@@ -32,6 +32,23 @@ quantity(char out[QUANTITY_BYTES], int64_t v, const char *unit)
 	snprintf(out, QUANTITY_BYTES, "%lld", (long long)v);
 }
 
+/* By what is counted: a file says no more. Names are weft's, and Go's. */
+const char *
+kind_of(const struct profile *p, char out[KIND_BYTES])
+{
+	const char *type = p->period_type.name;
+
+	if (!*type)
+		out[0] = '\0';
+	else if (strcmp(type, "cpu") == 0)
+		strcpy(out, "CPU profile");
+	else if (strcmp(type, "contentions") == 0)
+		strcpy(out, "profile of waits");
+	else
+		snprintf(out, KIND_BYTES, "%.40s profile", type);
+	return out;
+}
+
 /* ---- top ---- */
 
 struct row {
@@ -94,12 +111,14 @@ command_top(const struct job *j, FILE *out)
 {
 	struct row *rows = collect(j->tree);
 	int64_t all = j->tree->nodes[0].total;
-	char self[QUANTITY_BYTES], total[QUANTITY_BYTES];
+	char self[QUANTITY_BYTES], total[QUANTITY_BYTES], kind[KIND_BYTES];
 	size_t shown = 0;
 
+	kind_of(j->profile, kind);
 	quantity(total, all, j->type->unit);
-	fprintf(out, "%s, %s in all, %zu stacks\n", j->type->name, total,
-	    j->profile->n_samples);
+	fprintf(out, "%s%s%s, %s in all, %zu stack%s\n", kind,
+	    *kind ? ": " : "", j->type->name, total, j->stacks,
+	    j->stacks == 1 ? "" : "s");
 	for (size_t i = 0; i < j->profile->n_comments; i++)
 		fprintf(out, "%s\n", j->profile->comments[i]);
 	fprintf(out, "%10s %6s %10s %6s  function\n", "self", "", "total", "");

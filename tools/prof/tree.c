@@ -234,10 +234,16 @@ add(int64_t *to, int64_t v)
 }
 
 const struct profile_type *
+tree_type(const struct profile *p, const struct selection *sel)
+{
+	return &p->types[type_of(p, sel->type)];
+}
+
+size_t
 tree_add(struct tree *t, const struct profile *p, const struct selection *sel,
     bool base)
 {
-	size_t type = type_of(p, sel->type);
+	size_t type = type_of(p, sel->type), added = 0;
 
 	for (size_t i = 0; i < p->n_samples; i++) {
 		const struct sample *s = &p->samples[i];
@@ -248,8 +254,9 @@ tree_add(struct tree *t, const struct profile *p, const struct selection *sel,
 		node = descend(t, p, s, sel);
 		add(base ? &t->nodes[node].base_self : &t->nodes[node].self,
 		    p->values[s->first_value + type]);
+		added++;
 	}
-	return &p->types[type];
+	return added;
 }
 
 /* A node comes after its parent. */

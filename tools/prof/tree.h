@@ -34,8 +34,11 @@ struct selection {
 };
 
 struct tree *tree_new(void);
-/* Adds the samples; `base`: to the other columns. Returns the type used. */
-const struct profile_type *tree_add(struct tree *t, const struct profile *p,
+/* What is counted of this profile; ends the program if it has no such type. */
+const struct profile_type *tree_type(const struct profile *p,
+    const struct selection *s);
+/* Adds the samples; `base`: to the other columns. Returns how many. */
+size_t tree_add(struct tree *t, const struct profile *p,
     const struct selection *s, bool base);
 /* Computes the totals. */
 void tree_sum(struct tree *t);
