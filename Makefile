@@ -363,8 +363,10 @@ $(B)/weft.pc: Makefile FORCE
 install: all man
 	install -d $(DESTDIR)$(PREFIX)/include/weft \
 	    $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/bin \
-	    $(DESTDIR)$(PREFIX)/share/man/man3
+	    $(addprefix $(DESTDIR)$(PREFIX)/share/man/,man1 man3)
 	install -m 755 $(TOOLS) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(wildcard tools/*/*.1) \
+	    $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 $(MAN)/*.3 $(DESTDIR)$(PREFIX)/share/man/man3
 	install -m 644 include/weft.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 $(filter-out $(if $(TLS),,%/tls.h) $(if $(GC),,%/gc.h) \

@@ -109,6 +109,9 @@ $(B)/tests/observe/symbolize: | $(B)/bin/weft-symbolize
 
 # ---- end of sections
 
+# It compares what each says of itself with its manual page.
+$(B)/tests/trace/tool_commands: | $(TOOLS)
+
 tools-all: $(if $(TOOL_TESTS),$(TOOLS))
 
 .PHONY: tools tools-all

@@ -103,6 +103,28 @@ TEST(commands)
 	end();
 }
 
+/* Every tool has a page that man reads without a warning, and that has all
+ * options of the usage. */
+TEST(manual_pages)
+{
+	if (access("tools/trace", R_OK) != 0)
+		t_skip("not at the top of the tree");
+	begin();
+	EQ(shell("for t in trace top prof symbolize; do "
+	    "p=tools/$t/weft-$t.1 u=${T%trace}$t; "
+	    "test -r $p || echo \"no $p\"; "
+	    "for o in $($u --help | sed -n 's/^ *\\(-[a-z]\\)[ ,].*/\\1/p'); "
+	    "do grep -q '^\\.B[IR]* *\\\\'$o $p || echo \"no $o in $p\"; "
+	    "done; done 2>&1"), 0);
+	EQ(strcmp(output, ""), 0);
+	if (shell("man --help 2>&1 | grep -q -e --warnings") == 0) {
+		EQ(shell("for p in tools/*/*.1; do man --warnings -l $p "
+		    "2>&1 > /dev/null; done"), 0);
+		EQ(strcmp(output, ""), 0);
+	}
+	end();
+}
+
 TEST(about_itself)
 {
 	begin();
