@@ -253,6 +253,16 @@ start(V verb, const weft_site *site, R (*fn)(P...))
 	return starter<V, R, P...>{ verb, site, fn };
 }
 
+/* A lambda without captures, which is a function by its unary plus. */
+template<bool> struct enable;
+template<> struct enable<true> { typedef int type; };
+
+template<class V, class F, typename enable<__is_class(F)>::type = 0> auto
+start(V verb, const weft_site *site, F fn) -> decltype(start(verb, site, +fn))
+{
+	return start(verb, site, +fn);
+}
+
 } /* namespace weft_detail */
 
 /* (The options are in a variable, which lives until the goroutine has them.) */

@@ -209,6 +209,23 @@ GTEST(groups, 2)
 	EQ(n, 55);
 }
 
+/* Without captures: they are functions. */
+GTEST(lambdas, 2)
+{
+	weft_waitgroup wg = weft_waitgroup();
+	weft_group g = weft_group();
+	weft_future(long) f;
+	int n = 0;
+
+	weft_waitgroup_go(&wg, [](int *to, int by) { *to += by; }, &n, 5);
+	weft_waitgroup_wait(&wg);
+	EQ(n, 5);
+	weft_group_go(&g, [](int result) { return result; }, 6);
+	EQ(weft_group_wait(&g), 6);
+	weft_future_go(&f, [](long a, long b) { return a * b; }, 6, 7);
+	EQ(weft_future_join(&f), 42);
+}
+
 static int procs_now(int, char **) { return weft_procs(); }
 
 TEST(run_with)
