@@ -38,6 +38,7 @@
 #include "heap.h"
 #include "lock.h"
 #include "mark.h"
+#include "weak.h"
 
 #define GOAL_MIN ((size_t)4 << 20)
 #define FORCE_MS INT64_C(120000)
@@ -338,6 +339,7 @@ collect(bool forced, bool unmap)
 	else
 		GC_gcollect();
 	GC_disable();
+	weak_purge();
 	gc.stats.collections++;
 	gc.stats.forced += forced;
 	update_goal();

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finalizers and weak links.
+ * Finalizers.
  *
  * libgc finds out which are due, and calls `queue` for each when the collector
  * asks it to. They wait in a list, which is static data and so keeps their
  * objects, and a goroutine calls them one after another. There is at most one
  * such goroutine: it ends when the list is empty. Without a runtime the
  * collector's thread calls them.
+ *
+ * libgc knows a finalizer by the address of its object, and GC_free does not
+ * remove it: so that is done before an object is freed, and when it is moved.
  */
 #include "finalizer.h"
 
@@ -26,6 +29,7 @@ static struct {
 	struct call *first, **last;	/* under the lock of the heap */
 	bool running;		/* the same: there is a goroutine for them */
 	uint64_t called;	/* atomic */
+	bool any;		/* under the lock: one was ever registered */
 } due;
 
 /* ---- calling them ---- */
@@ -112,15 +116,60 @@ struct registering {
 };
 
 static void
+not_called(void *object, void *data)
+{
+	(void)object;
+	(void)data;
+}
+
+/* False if there is no memory: then libgc does not say what was there. */
+static bool
+set(void *object, struct call *call)
+{
+	GC_finalization_proc old = not_called;
+
+	due.any = true;
+	GC_register_finalizer(object, queue, call, &old, NULL);
+	return old != not_called;
+}
+
+static struct call *
+unset(void *object)
+{
+	void *call = NULL;
+
+	if (due.any)
+		GC_register_finalizer(object, NULL, NULL, NULL, &call);
+	return call;
+}
+
+void
+finalizer_drop(void *object)
+{
+	unset(object);
+}
+
+/* It is lost if there is no memory for what libgc notes of it. */
+void
+finalizer_moved(void *from, void *to)
+{
+	struct call *call = unset(from);
+
+	if (call)
+		set(to, call);
+}
+
+static void
 register_locked(void *arg)
 {
 	struct registering *r = arg;
 
 	if (!r->object || GC_base(r->object) != r->object)
 		r->error = -EINVAL;
-	else
-		GC_register_finalizer(r->object, r->call ? queue : NULL,
-		    r->call, NULL, NULL);
+	else if (!r->call)
+		unset(r->object);
+	else if (!set(r->object, r->call))
+		r->error = -ENOMEM;
 }
 
 public int
@@ -139,61 +188,4 @@ weft_gc_finalizer(void *object, void (*fn)(void *object, void *arg), void *arg)
 	heap_call(register_locked, &r);
 	heap_unlock();
 	return r.error;
-}
-
-/* ---- weak links ---- */
-
-struct weft_gc_weak {
-	GC_hidden_pointer object;	/* under the lock of the heap */
-};
-
-struct linking {
-	weft_gc_weak *weak;
-	void *object;
-	int error;
-};
-
-static void
-link_locked(void *arg)
-{
-	struct linking *l = arg;
-
-	if (!l->object || GC_base(l->object) != l->object) {
-		l->error = -EINVAL;
-		return;
-	}
-	l->weak->object = GC_HIDE_POINTER(l->object);
-	if (GC_general_register_disappearing_link((void **)&l->weak->object,
-	    l->object) == GC_NO_MEMORY)
-		l->error = -ENOMEM;
-}
-
-/* Atomic, so that libgc does not take the hidden pointer for another one. */
-public weft_gc_weak *
-weft_gc_weak_make(void *object)
-{
-	struct linking l = { weft_gc_alloc_atomic(sizeof *l.weak), object, 0 };
-
-	if (!l.weak)
-		return NULL;
-	l.weak->object = 0;
-	heap_lock();
-	heap_call(link_locked, &l);
-	heap_unlock();
-	return l.error ? NULL : l.weak;
-}
-
-public void *
-weft_gc_weak_get(weft_gc_weak *weak)
-{
-	void *object = NULL;
-
-	if (!weak)
-		return NULL;
-	/* No collection between reading it and having it on the stack. */
-	heap_lock();
-	if (weak->object)
-		object = GC_REVEAL_POINTER(weak->object);
-	heap_unlock();
-	return object;
 }

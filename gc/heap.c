@@ -8,10 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "cycle.h"
+#include "finalizer.h"
 #include "lock.h"
 #include "mark.h"
+#include "weak.h"
 
 enum {
 	STACK_BYTES = 256 * 1024,
@@ -88,6 +91,7 @@ init_libgc(void)
 	GC_init();
 	GC_disable();
 	mark_init();
+	weak_init();
 }
 
 /* fork has locks of libc here: others may need them to make the caller run. */
@@ -179,6 +183,7 @@ struct request {
 	size_t bytes;
 	int kind;
 	void *object, *old;
+	bool bad;		/* old is not the beginning of an object */
 };
 
 static void
@@ -194,12 +199,21 @@ alloc_locked(void *arg)
 		r->object = GC_malloc(r->bytes);
 }
 
+/* What is known of the old object goes with it: its memory may be another's
+ * when the lock is released, and is not used before that. */
 static void
 realloc_locked(void *arg)
 {
 	struct request *r = arg;
 
+	r->bad = GC_base(r->old) != r->old || weak_is_link(r->old);
+	if (r->bad)
+		return;
 	r->object = GC_realloc(r->old, r->bytes);
+	if (r->object && r->object != r->old) {
+		finalizer_moved(r->old, r->object);
+		weak_moved(r->old, r->object);
+	}
 }
 
 static void
@@ -207,7 +221,28 @@ free_locked(void *arg)
 {
 	struct request *r = arg;
 
+	r->bad = GC_base(r->old) != r->old;
+	if (r->bad || weak_is_link(r->old))
+		return;
+	finalizer_drop(r->old);
+	weak_cut(r->old);
 	GC_free(r->old);
+}
+
+/* Not through stdio: its lock may be held by a goroutine that waits. */
+static void
+die_if_bad(const struct request *r, const char *function)
+{
+	char line[128];
+	int n;
+
+	if (!unlikely(r->bad))
+		return;
+	n = snprintf(line, sizeof line, "weft-gc: %s: %p is not the beginning "
+	    "of an object\n", function, r->old);
+	if (n > 0 && write(STDERR_FILENO, line, (size_t)n) < 0)
+		abort();	/* nowhere to say so */
+	abort();
 }
 
 /* Makes a request that allocates; collects and tries again if it must. */
@@ -216,7 +251,7 @@ allocate(void (*fn)(void *arg), struct request *r)
 {
 	if (r->bytes > SIZE_MAX / 2)
 		return NULL;
-	for (int tries = 0; !r->object && tries < 2; tries++) {
+	for (int tries = 0; !r->object && !r->bad && tries < 2; tries++) {
 		if (!cycle_allows(r->bytes, tries > 0))
 			continue;
 		heap_lock();
@@ -250,7 +285,9 @@ weft_gc_realloc(void *p, size_t bytes)
 
 	if (!p)
 		return weft_gc_alloc(bytes);
-	return allocate(realloc_locked, &r);
+	allocate(realloc_locked, &r);
+	die_if_bad(&r, "weft_gc_realloc");
+	return r.object;
 }
 
 public void
@@ -263,6 +300,7 @@ weft_gc_free(void *p)
 	heap_lock();
 	heap_call(free_locked, &r);
 	heap_unlock();
+	die_if_bad(&r, "weft_gc_free");
 }
 
 /* ---- roots of the program's ---- */

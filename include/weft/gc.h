@@ -46,8 +46,11 @@ void *weft_gc_alloc_uncollectable(size_t bytes);
 
 /*
  * weft_gc_realloc: as realloc, of the same kind as p, which may be NULL; the
- * old object stays as it is if NULL is returned. weft_gc_free frees an object
- * at once, which is needed for uncollectable ones alone; NULL is nothing.
+ * old object stays as it is if NULL is returned. If the object is moved, its
+ * finalizer and its weak link go with it. weft_gc_free frees an object at once,
+ * which is needed for uncollectable ones alone: its finalizer is not called,
+ * and its weak link gives NULL from then on. NULL is nothing. A pointer that is
+ * not to the beginning of an object is fatal.
  */
 void *weft_gc_realloc(void *p, size_t bytes);
 void weft_gc_free(void *p);
@@ -97,10 +100,11 @@ int weft_gc_finalizer(void *object, void (*fn)(void *object, void *arg),
     void *arg);
 
 /*
- * A weak link does not keep its object. weft_gc_weak_make makes one, which is
- * itself collected: NULL if there is no memory, or the pointer is not to the
- * beginning of an object. weft_gc_weak_get gives the object, or NULL if it was
- * collected (or its finalizer is due).
+ * A weak link does not keep its object. weft_gc_weak_make gives one, the same
+ * for the same object, which is itself collected when the object is gone; to
+ * free it does nothing. NULL if there is no memory, or the pointer is not to
+ * the beginning of an object. weft_gc_weak_get gives the object, or NULL if it
+ * was freed or collected (or its finalizer is due).
  */
 typedef struct weft_gc_weak weft_gc_weak;
 weft_gc_weak *weft_gc_weak_make(void *object);

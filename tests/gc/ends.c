@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The end of objects: weft_gc_free and weft_gc_realloc of some that have weak
+ * links or finalizers, and finalizers that do not return.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "things.h"
+
+enum { MANY = 4096, BYTES = 600 };
+
+static char *kept[MANY];
+static int ended, foreign;
+
+static int
+count(const int *n)
+{
+	return __atomic_load_n(n, __ATOMIC_ACQUIRE);
+}
+
+static uint64_t
+finalizers(void)
+{
+	weft_gc_stats s;
+
+	weft_gc_stats_read(&s, sizeof s);
+	return s.finalizers;
+}
+
+static void
+collect_some(void)
+{
+	for (int i = 0; i < 3; i++) {
+		wipe_stack();
+		EQ(weft_gc_collect(), 0);
+	}
+}
+
+static void
+collect_until(const int *n, int least)
+{
+	while (count(n) < least) {
+		wipe_stack();
+		EQ(weft_gc_collect(), 0);
+		weft_sleep(WEFT_MS);
+	}
+}
+
+/* ---- weft_gc_free ---- */
+
+T_NOT_INLINED static void
+free_links(void)
+{
+	for (int i = 0; i < 100; i++)
+		weft_gc_free(weft_gc_weak_make(weft_gc_alloc(64)));
+}
+
+/* A collection clears links: not where they have been. */
+GTEST(a_freed_link_is_not_written_to, 1)
+{
+	int wrong = 0;
+
+	free_links();
+	for (int i = 0; i < MANY; i++) {
+		kept[i] = weft_gc_alloc_atomic(i % 2 ? 8 : 24);
+		memset(kept[i], 'x', 8);
+	}
+	collect_some();
+	for (int i = 0; i < MANY; i++)
+		wrong += memcmp(kept[i], "xxxxxxxx", 8) != 0;
+	EQ(wrong, 0);
+}
+
+GTEST(a_link_to_a_freed_object_gives_none, 1)
+{
+	void *o = weft_gc_alloc(BYTES);
+	weft_gc_weak *w = weft_gc_weak_make(o);
+
+	OK(w && weft_gc_weak_make(o) == w);
+	OK(weft_gc_weak_get(w) == o);
+	weft_gc_free(o);
+	OK(weft_gc_weak_get(w) == NULL);
+	for (int i = 0; i < 100; i++)
+		OK(weft_gc_weak_make(kept[i] = weft_gc_alloc(BYTES)) != w);
+	OK(weft_gc_weak_get(w) == NULL);
+	weft_gc_free(w);
+	OK(weft_gc_weak_get(w) == NULL);
+}
+
+/* So many that the table grows, and shrinks in collections. */
+GTEST(many_links, 2)
+{
+	static weft_gc_weak *links[MANY];
+	int wrong = 0, left = 0;
+
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < MANY; i++) {
+			kept[i] = weft_gc_alloc(32);
+			links[i] = weft_gc_weak_make(kept[i]);
+		}
+		for (int i = 0; i < MANY; i += 2)
+			kept[i] = NULL;
+		collect_some();
+		for (int i = 1; i < MANY; i += 2)
+			wrong += weft_gc_weak_get(links[i]) != kept[i] ||
+			    weft_gc_weak_make(kept[i]) != links[i];
+		for (int i = 0; i < MANY; i += 2)
+			left += weft_gc_weak_get(links[i]) != NULL;
+	}
+	EQ(wrong, 0);
+	OK(left < MANY / 10);
+}
+
+static void
+count_end(void *object, void *arg)
+{
+	(void)arg;
+	if (memcmp(object, "mine", 5) != 0)
+		__atomic_add_fetch(&foreign, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&ended, 1, __ATOMIC_RELEASE);
+}
+
+static void *
+make_mine(void)
+{
+	char *o = weft_gc_alloc(BYTES);
+
+	strcpy(o, "mine");
+	EQ(weft_gc_finalizer(o, count_end, NULL), 0);
+	return o;
+}
+
+T_NOT_INLINED static void
+make_and(void *(*fn)(void *o, size_t bytes), int n)
+{
+	for (int i = 0; i < n; i++)
+		fn(make_mine(), BYTES * 8);
+	for (int i = 0; i < 2 * n; i++)
+		strcpy(weft_gc_alloc(BYTES), "other");
+}
+
+static void *
+free_it(void *o, size_t bytes)
+{
+	(void)bytes;
+	weft_gc_free(o);
+	return NULL;
+}
+
+/* Neither for it, nor for what is there by then. */
+GTEST(a_freed_object_has_no_finalizer, 1)
+{
+	make_and(free_it, 200);
+	make_and(weft_gc_realloc, 20);
+	collect_until(&ended, 10);
+	collect_some();
+	OK(count(&ended) <= 20);
+	EQ(count(&foreign), 0);
+}
+
+/* ---- weft_gc_realloc ---- */
+
+GTEST(what_belongs_to_an_object_moves_with_it, 1)
+{
+	weft_gc_weak *w;
+
+	kept[0] = make_mine();
+	w = weft_gc_weak_make(kept[0]);
+	for (size_t n = BYTES; n < 400 * BYTES; n *= 3) {
+		kept[0] = weft_gc_realloc(kept[0], n);
+		OK(weft_gc_weak_get(w) == kept[0]);
+		OK(weft_gc_weak_make(kept[0]) == w);
+		collect_some();
+	}
+	kept[0] = weft_gc_realloc(kept[0], 10);
+	OK(weft_gc_weak_get(w) == kept[0]);
+	collect_some();
+	EQ(finalizers(), 0);
+	kept[0] = NULL;
+	collect_until(&ended, 1);
+	OK(weft_gc_weak_get(w) == NULL);
+	EQ(count(&ended), 1);
+	EQ(count(&foreign), 0);
+}
+
+DIES(free_of_the_middle, 1, "weft_gc_free: 0x")
+{
+	weft_gc_free((char *)weft_gc_alloc(BYTES) + 16);
+}
+
+DIES(free_of_another_heaps, 1, "not the beginning of an object")
+{
+	weft_gc_free(malloc(BYTES));
+}
+
+DIES(realloc_of_the_middle, 1, "weft_gc_realloc: 0x")
+{
+	kept[0] = weft_gc_realloc((char *)weft_gc_alloc(100) + 1, 200);
+}
+
+DIES(realloc_of_a_link, 1, "weft_gc_realloc: 0x")
+{
+	kept[0] = weft_gc_realloc(weft_gc_weak_make(weft_gc_alloc(9)), 200);
+}
