@@ -16,7 +16,7 @@
  *	4. libgc finds out which finalizers are due, and which blocks are empty.
  *	   Others are swept when memory is needed.
  *	5. It wakes those that wait for this cycle, and releases the lock.
- *	   Finalizers that are due get a goroutine (finalizer.c).
+ *	   Finalizers that are due get a goroutine, or a thread (finalizer.c).
  *
  * Goroutines allocate from their caches all the time but in the stop, and wait
  * for the lock if these are empty.
@@ -154,9 +154,6 @@ collect_and_wait(bool by_call)
 	uint64_t number;
 	int err;
 
-	/* A finalizer that runs there waits for itself. */
-	if (cycle_is_collector())
-		return -EDEADLK;
 	err = start();
 	if (err)
 		return err;

@@ -4,9 +4,20 @@
  *
  * libgc finds out which are due, and calls `queue` for each when the collector
  * asks it to. They wait in a list, which is static data and so keeps their
- * objects, and a goroutine calls them one after another. There is at most one
- * such goroutine: it ends when the list is empty. Without a runtime the
- * collector's thread calls them.
+ * objects, and a runner calls them one after another: a goroutine, or without a
+ * runtime a thread of its own, which libgc knows. Not the collector's: a
+ * finalizer may wait for a lock whose owner waits for a collection.
+ *
+ *	           the collector, after a cycle
+ *	no runner -----------------------------> runner n
+ *	    ^                                      |  |
+ *	    +--------------------------------------+  | the collector: n is a
+ *	     n itself: the list is empty, or n        | goroutine of a runtime
+ *	     ends in a finalizer (a deferred call)    v that has ended
+ *	                                         runner n + 1
+ *
+ * A runner that is not the current one takes nothing from the list: one that
+ * was replaced may still be computing, or in a call, when the runtime ends.
  *
  * libgc knows a finalizer by the address of its object, and GC_free does not
  * remove it: so that is done before an object is freed, and when it is moved.
@@ -14,7 +25,7 @@
 #include "finalizer.h"
 
 #include <errno.h>
-#include <string.h>
+#include <pthread.h>
 
 #include "heap.h"
 
@@ -25,11 +36,14 @@ struct call {
 	void *object, *arg;
 };
 
+/* Under the lock of the heap. */
 static struct {
-	struct call *first, **last;	/* under the lock of the heap */
-	bool running;		/* the same: there is a goroutine for them */
+	struct call *first, **last;
+	uintptr_t runner;	/* its number, or 0 */
+	uintptr_t runners;	/* numbers that were given */
+	bool on_goroutine;	/* the runner is one */
+	bool any;		/* one was ever registered */
 	uint64_t called;	/* atomic */
-	bool any;		/* under the lock: one was ever registered */
 } due;
 
 /* ---- calling them ---- */
@@ -48,29 +62,113 @@ queue(void *object, void *data)
 }
 
 static struct call *
-take(void)
+take(uintptr_t me)
 {
-	struct call *c;
+	struct call *c = NULL;
 
 	heap_lock();
-	c = due.first;
-	if (c)
-		due.first = c->next;
-	else
-		due.running = false;
+	if (due.runner == me) {
+		c = due.first;
+		if (c)
+			due.first = c->next;
+		else
+			due.runner = 0;
+	}
 	heap_unlock();
 	return c;
 }
 
 static void
-run_all(void)
+run_all(uintptr_t me)
 {
 	struct call *c;
 
-	while ((c = take())) {
+	while ((c = take(me))) {
 		__atomic_add_fetch(&due.called, 1, __ATOMIC_RELAXED);
 		c->fn(c->object, c->arg);
 	}
+}
+
+/* If a finalizer has ended its runner, another one calls the rest. */
+static void
+runner_ended(void *me)
+{
+	heap_lock();
+	if (due.runner == (uintptr_t)me)
+		due.runner = 0;
+	heap_unlock();
+	finalizer_run_due();
+}
+
+static void
+goroutine_main(uintptr_t me)
+{
+	if (weft_defer(runner_ended, (void *)me) == 0) {
+		run_all(me);
+		return;
+	}
+	/* No memory: the next cycle tries again. */
+	heap_lock();
+	if (due.runner == me)
+		due.runner = 0;
+	heap_unlock();
+}
+
+static void *
+thread_main(void *me)
+{
+	weft_gc_thread_begin();
+	pthread_cleanup_push(runner_ended, me);
+	run_all((uintptr_t)me);
+	pthread_cleanup_pop(1);
+	return NULL;
+}
+
+static int
+start_thread(uintptr_t me)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	int err = pthread_attr_init(&attr);
+
+	if (err)
+		return -err;
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	err = pthread_create(&thread, &attr, thread_main, (void *)me);
+	pthread_attr_destroy(&attr);
+	return -err;
+}
+
+/* The lock held: a number for a new runner, or 0 if none is needed. */
+static uintptr_t
+next_runner(bool on_goroutine)
+{
+	bool lost = due.on_goroutine && !on_goroutine;
+
+	if (!due.first || (due.runner && !lost))
+		return 0;
+	due.on_goroutine = on_goroutine;
+	return due.runner = ++due.runners;
+}
+
+static void
+start_runner(bool on_goroutine)
+{
+	uintptr_t me;
+	int64_t err;
+
+	heap_lock();
+	me = next_runner(on_goroutine);
+	heap_unlock();
+	if (!me)
+		return;
+	err = on_goroutine ? weft_try_go(goroutine_main, me) : start_thread(me);
+	if (err >= 0)
+		return;
+	heap_lock();
+	if (due.runner == me)
+		due.runner = 0;
+	heap_unlock();
 }
 
 static void
@@ -80,19 +178,14 @@ queue_due(void *arg)
 	GC_invoke_finalizers();
 }
 
+/* The runtime may end in between: the next cycle has a thread for them. */
 void
 finalizer_run_due(void)
 {
-	bool start;
-
 	heap_lock();
 	heap_call(queue_due, NULL);
-	start = due.first && !due.running;
-	due.running |= start;
 	heap_unlock();
-	if (start && (weft_procs() == 0 ||
-	    weft_try_go(run_all) < 0))
-		run_all();
+	start_runner(weft_procs() > 0);
 }
 
 uint64_t
@@ -104,7 +197,7 @@ finalizer_count(void)
 void
 finalizer_forked(void)
 {
-	due.running = false;
+	due.runner = 0;
 }
 
 /* ---- registering one ---- */

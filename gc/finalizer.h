@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* The collector's thread, after a cycle, no lock held. */
+/* After a cycle, no lock held: those that are due are called, elsewhere. */
 void finalizer_run_due(void);
 uint64_t finalizer_count(void);
 /* The lock held: the object is about to be freed, and its finalizer forgotten;

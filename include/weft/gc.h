@@ -90,11 +90,12 @@ void weft_gc_thread_end(void);
 /*
  * When nothing points to the object any more, fn(object, arg) is called, once,
  * on a goroutine, one finalizer after another; then the object is collected if
- * fn left no pointer to it. weft_gc_finalizer replaces the one before; NULL
- * removes it. If one such object points to another, it goes first; if they
- * point to each other, none of them goes. Not called at the end of the program.
- * arg is kept and must not point to the object. 0, -EINVAL if the pointer is
- * not to the beginning of an object, -ENOMEM.
+ * fn left no pointer to it. Without a runtime they are called on a thread of
+ * their own. fn may wait, and may end its goroutine. weft_gc_finalizer replaces
+ * the one before; NULL removes it. If one such object points to another, it
+ * goes first; if they point to each other, none of them goes. Not called at the
+ * end of the program. arg is kept and must not point to the object. 0, -EINVAL
+ * if the pointer is not to the beginning of an object, -ENOMEM.
  */
 int weft_gc_finalizer(void *object, void (*fn)(void *object, void *arg),
     void *arg);
@@ -115,8 +116,7 @@ void *weft_gc_weak_get(weft_gc_weak *weak);
 /*
  * weft_gc_collect collects now, and returns when that is done; finalizers may
  * still run. 0, -ENOTSUP if threads cannot be stopped (there is no preemption
- * signal: docs/gc.md), -EPERM in the child of a fork if the runtime
- * had begun, -EDEADLK in a finalizer where there is no runtime.
+ * signal: docs/gc.md), -EPERM in the child of a fork if the runtime had begun.
  */
 int weft_gc_collect(void);
 

@@ -3,7 +3,7 @@
  * The end of objects: weft_gc_free and weft_gc_realloc of some that have weak
  * links or finalizers, and finalizers that do not return.
  */
-#include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -203,4 +203,96 @@ DIES(realloc_of_the_middle, 1, "weft_gc_realloc: 0x")
 DIES(realloc_of_a_link, 1, "weft_gc_realloc: 0x")
 {
 	kept[0] = weft_gc_realloc(weft_gc_weak_make(weft_gc_alloc(9)), 200);
+}
+
+/* ---- finalizers that do not return ---- */
+
+static int begun;
+
+T_NOT_INLINED static void
+make_mortals(void (*fn)(void *object, void *arg), int n)
+{
+	for (int i = 0; i < n; i++)
+		EQ(weft_gc_finalizer(weft_gc_alloc(64), fn, NULL), 0);
+}
+
+static void
+end_goroutine(void *object, void *arg)
+{
+	(void)object, (void)arg;
+	if (__atomic_add_fetch(&ended, 1, __ATOMIC_RELEASE) % 3 == 1)
+		weft_goexit();
+}
+
+GTEST(a_finalizer_that_ends_its_goroutine, 2)
+{
+	make_mortals(end_goroutine, 100);
+	collect_until(&ended, 90);
+}
+
+/* Without a runtime a finalizer runs on a thread. */
+static void
+end_thread(void *object, void *arg)
+{
+	(void)object, (void)arg;
+	if (__atomic_add_fetch(&ended, 1, __ATOMIC_RELEASE) % 3 == 1)
+		pthread_exit(NULL);
+}
+
+TEST(a_finalizer_that_ends_its_thread)
+{
+	make_mortals(end_thread, 100);
+	collect_until(&ended, 90);
+}
+
+static void
+wait_in_first(void *object, void *arg)
+{
+	(void)object, (void)arg;
+	if (__atomic_add_fetch(&ended, 1, __ATOMIC_RELEASE) == 1)
+		weft_chan_recv_(weft_chan_make(0, 0), NULL, 0);
+}
+
+static int
+run_until_one_waits(int argc, char **argv)
+{
+	(void)argc, (void)argv;
+	make_mortals(wait_in_first, 100);
+	collect_until(&ended, 1);
+	return 0;
+}
+
+TEST(a_finalizer_that_waits_when_the_runtime_ends)
+{
+	EQ(weft_run(run_until_one_waits, 0, NULL), 0);
+	EQ(count(&ended), 1);
+	collect_until(&ended, 50);
+	make_mortals(wait_in_first, 100);
+	collect_until(&ended, 150);
+}
+
+static pthread_mutex_t taken = PTHREAD_MUTEX_INITIALIZER;
+
+static void
+wait_for_mutex(void *object, void *arg)
+{
+	(void)object, (void)arg;
+	__atomic_store_n(&begun, 1, __ATOMIC_RELEASE);
+	pthread_mutex_lock(&taken);
+	__atomic_add_fetch(&ended, 1, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&taken);
+}
+
+/* The owner of the mutex waits for collections meanwhile. */
+TEST(a_finalizer_that_waits_for_one_that_allocates)
+{
+	pthread_mutex_lock(&taken);
+	make_mortals(wait_for_mutex, 100);
+	collect_until(&begun, 1);
+	for (int i = 0; i < 100000; i++)
+		weft_gc_alloc(1000);
+	EQ(weft_gc_collect(), 0);
+	EQ(count(&ended), 0);
+	pthread_mutex_unlock(&taken);
+	collect_until(&ended, 90);
 }

@@ -5,7 +5,6 @@
  * and the end of the runtime.
  */
 #include <alloca.h>
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
@@ -356,7 +355,7 @@ static void
 collect_in_finalizer(void *object, void *arg)
 {
 	(void)object, (void)arg;
-	EQ(weft_gc_collect(), -EDEADLK);
+	EQ(weft_gc_collect(), 0);
 	for (uint64_t i = 0; i < 1000; i++)
 		OK(thing_is(thing_make(i), i));
 	bump(&collected);
