@@ -279,14 +279,15 @@ never(void)
 	return 0;
 }
 
+/* After a collection, and when what it depends on was set. */
 static void
-update_goal(void)
+set_goal(void)
 {
-	size_t more;
-
-	gc.live = bytes_in_use();
-	more = gc.percent < 0 ? SIZE_MAX :
+	size_t more = gc.percent < 0 ? SIZE_MAX :
 	    gc.live / 100 * (size_t)gc.percent;
+
+	if (gc.forked)
+		return;		/* never: see cycle_forked */
 	if (gc.limit != SIZE_MAX) {
 		size_t left = gc.limit > gc.live ? gc.limit - gc.live : 0;
 
@@ -294,6 +295,13 @@ update_goal(void)
 	}
 	__atomic_store_n(&gc.goal, more > GOAL_MIN ? more : GOAL_MIN,
 	    __ATOMIC_RELAXED);
+}
+
+static void
+begin_next(void)
+{
+	gc.live = bytes_in_use();
+	set_goal();
 	__atomic_store_n(&gc.since, 0, __ATOMIC_RELAXED);
 	gc.requested = false;
 }
@@ -339,7 +347,7 @@ collect(bool forced, bool unmap)
 	weak_purge();
 	gc.stats.collections++;
 	gc.stats.forced += forced;
-	update_goal();
+	begin_next();
 	__atomic_store_n(&gc.rest_until, weft_now() + 10 *
 	    (weft_now() - began), __ATOMIC_RELAXED);
 	trace(before, began);
@@ -386,12 +394,13 @@ cycle_wake_owed(void)
 static bool
 sleep_until_wanted(uint32_t seen)
 {
-	size_t since = __atomic_load_n(&gc.since, __ATOMIC_RELAXED);
-	struct timespec force = { gc.force_ms / 1000,
+	bool force = __atomic_load_n(&gc.since, __ATOMIC_RELAXED) &&
+	    __atomic_load_n(&gc.percent, __ATOMIC_RELAXED) >= 0;
+	struct timespec after = { gc.force_ms / 1000,
 	    gc.force_ms % 1000 * 1000000 };
 
 	return syscall(SYS_futex, &asking.kick, FUTEX_WAIT_PRIVATE, seen,
-	    since ? &force : NULL, NULL, 0) == 0 || errno != ETIMEDOUT;
+	    force ? &after : NULL, NULL, 0) == 0 || errno != ETIMEDOUT;
 }
 
 static void
@@ -455,6 +464,7 @@ cycle_forked(void)
 	asking.waiters = NULL;
 	asking.pending = asking.by_call = false;
 	asking.asked = gc.done;
+	gc.requested = false;
 	if (gc.forked)
 		gc.goal = SIZE_MAX;
 	finalizer_forked();
@@ -477,7 +487,9 @@ weft_gc_set_percent(int percent)
 	heap_lock();
 	old = gc.percent;
 	__atomic_store_n(&gc.percent, percent, __ATOMIC_RELAXED);
+	set_goal();
 	heap_unlock();
+	cycle_kick();		/* the two minutes begin, or do not end */
 	return old;
 }
 
@@ -490,6 +502,7 @@ weft_gc_set_limit(size_t bytes, bool hard)
 	old = gc.limit;
 	__atomic_store_n(&gc.limit, bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&gc.hard, hard, __ATOMIC_RELAXED);
+	set_goal();
 	heap_unlock();
 	return old;
 }

@@ -159,6 +159,29 @@ GTEST(never_means_never, 1)
 	EQ(weft_gc_set_percent(100), -1);
 }
 
+/* Not only after the next collection, which never would come by itself. */
+GTEST(a_percentage_and_a_limit_count_from_now_on, 1)
+{
+	uint64_t before;
+
+	weft_gc_set_percent(-1);
+	fill_up(1000);
+	EQ(weft_gc_collect(), 0);
+	before = stats().collections;
+	EQ(weft_gc_set_percent(100), -1);
+	for (int i = 0; i < 100000; i++)
+		weft_gc_alloc(1000);
+	OK(stats().collections > before + 2);
+	weft_gc_set_percent(1000000);
+	EQ(weft_gc_collect(), 0);
+	before = stats().collections;
+	weft_gc_set_limit(16 << 20, false);
+	for (int i = 0; i < 100000; i++)
+		weft_gc_alloc(1000);
+	OK(stats().collections > before + 2);
+	OK(stats().heap_bytes < 64 << 20);
+}
+
 GTEST(memory_stays_flat, 2)
 {
 	for (int i = 0; i < 3000000; i++)

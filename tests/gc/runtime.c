@@ -201,6 +201,21 @@ ETEST(one_is_forced_after_a_while, 1, "WEFT_DEBUG=gcforce=50")
 		weft_sleep(5 * WEFT_MS);
 }
 
+ETEST(none_is_forced_if_it_is_never_to_be, 1, "WEFT_DEBUG=gcforce=20")
+{
+	uint64_t n;
+
+	weft_gc_set_percent(-1);
+	for (uint64_t i = 0; i < 1000; i++)
+		thing_make(i);
+	n = stats().forced;
+	weft_sleep(200 * WEFT_MS);
+	EQ(stats().forced, n);
+	weft_gc_set_percent(100);
+	while (stats().forced == n)
+		weft_sleep(5 * WEFT_MS);
+}
+
 /* ---- where it cannot be ---- */
 
 ETEST(without_the_signal_there_is_none, 2, "WEFT_PREEMPT_SIGNAL=-1")
