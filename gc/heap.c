@@ -18,15 +18,13 @@
 
 enum {
 	STACK_BYTES = 256 * 1024,
-	GUARD_BYTES = 64 * 1024,
-	ROOTS_MAX = 1000	/* of weft_gc_roots_add */
+	GUARD_BYTES = 64 * 1024
 };
 
 static struct {
 	int error;		/* why there is no heap */
 	struct lock lock;
 	char *stack_top;	/* of the lock's owner */
-	uint32_t roots;		/* under the lock */
 	pthread_key_t thread_key;	/* set in plain threads that began */
 } heap;
 
@@ -301,34 +299,6 @@ weft_gc_free(void *p)
 	heap_call(free_locked, &r);
 	heap_unlock();
 	die_if_bad(&r, "weft_gc_free");
-}
-
-/* ---- roots of the program's ---- */
-
-public int
-weft_gc_roots_add(void *from, size_t bytes)
-{
-	bool room;
-
-	/* libgc dies if there are too many. */
-	heap_lock();
-	room = heap.roots < ROOTS_MAX;
-	if (room) {
-		heap.roots++;
-		GC_add_roots(from, (char *)from + bytes);
-	}
-	heap_unlock();
-	return room ? 0 : -ENOMEM;
-}
-
-public void
-weft_gc_roots_remove(void *from, size_t bytes)
-{
-	heap_lock();
-	GC_remove_roots(from, (char *)from + bytes);
-	if (heap.roots)
-		heap.roots--;
-	heap_unlock();
 }
 
 /* ---- plain threads ---- */

@@ -23,6 +23,7 @@
 
 #include "cache.h"
 #include "heap.h"
+#include "ranges.h"
 
 enum { LINE = 64, AHEAD = 12, FIRST_LINES = 10 };
 
@@ -123,6 +124,7 @@ push_others(void)
 {
 	if (parts.others)
 		parts.others();
+	ranges_push();
 	push_late_parts();
 	weft_roots_(push, NULL);
 	weft_caches_(mark_cache, NULL);

@@ -69,8 +69,9 @@ char *weft_gc_vprintf(const char *format, va_list args)
 /*
  * weft_gc_roots_add: pointers are looked for in these bytes of memory, too, as
  * in a block of malloc, until weft_gc_roots_remove with the same arguments,
- * which comes before they are freed. For few and large pieces: 0, or
- * -ENOMEM if there are 1000.
+ * which comes before they are freed. They may overlap, and be added more than
+ * once; to remove what was not added does nothing. For few and large pieces: 0,
+ * -ENOMEM if there are 1000, -EINVAL for NULL, no bytes, or too many.
  */
 int weft_gc_roots_add(void *from, size_t bytes);
 void weft_gc_roots_remove(void *from, size_t bytes);

@@ -3,6 +3,7 @@
  * Where the only pointer to an object may be: each place keeps it. (That
  * objects without a pointer are freed is tested in heap.c.)
  */
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -503,4 +504,69 @@ GTEST(pointers_to_the_middle_and_the_end, 1)
 	churn();
 	OK(thing_is((void *)(middles[0] - 9), 1));
 	OK(thing_is((void *)(middles[1] - sizeof(struct thing)), 2));
+}
+
+/* ---- ranges that overlap ---- */
+
+PUT(watched_at)(struct thing **at, int n)
+{
+	for (int i = 0; i < n; i++)
+		at[i] = thing_make_watched((uint64_t)i);
+}
+
+static int
+watched_left(int n)
+{
+	int left = 0;
+
+	for (int i = 0; i < n; i++)
+		left += weft_gc_weak_get(watched[i]) != NULL;
+	return left;
+}
+
+GTEST(a_range_is_removed_and_not_those_that_overlap, 2)
+{
+	size_t half = WATCHED / 2 * sizeof(struct thing *), whole = 2 * half;
+	struct thing **at = calloc(1, whole);
+
+	EQ(weft_gc_roots_add(at, half), 0);
+	EQ(weft_gc_roots_add(at, whole), 0);
+	EQ(weft_gc_roots_add(at, whole), 0);
+	EQ(weft_gc_roots_add(at + WATCHED / 2, half), 0);
+	put_watched_at(at, WATCHED);
+	weft_gc_roots_remove(at, whole);
+	weft_gc_roots_remove(at + 1, half);	/* never added */
+	churn();
+	EQ(watched_left(WATCHED), WATCHED);
+	weft_gc_roots_remove(at + WATCHED / 2, half);
+	churn();
+	EQ(watched_left(WATCHED), WATCHED);
+	weft_gc_roots_remove(at, whole);
+	churn();
+	all_watched_live(WATCHED / 2);
+	OK(watched_left(WATCHED) < WATCHED * 3 / 4);
+	weft_gc_roots_remove(at, half);
+	churn();
+	OK(watched_left(WATCHED) < WATCHED / 4);
+	free(at);
+}
+
+GTEST(bad_ranges_are_refused, 1)
+{
+	static void *here[1001];
+
+	EQ(weft_gc_roots_add(NULL, 4096), -EINVAL);
+	EQ(weft_gc_roots_add(here, 0), -EINVAL);
+	EQ(weft_gc_roots_add(here, SIZE_MAX), -EINVAL);
+	weft_gc_roots_remove(NULL, 4096);
+	weft_gc_roots_remove(here, sizeof here);
+	for (int i = 0; i < 1000; i++)
+		EQ(weft_gc_roots_add(&here[i], sizeof here[i]), 0);
+	EQ(weft_gc_roots_add(&here[1000], sizeof here[0]), -ENOMEM);
+	EQ(weft_gc_roots_add(&here[999], sizeof here[0]), 0);
+	EQ(weft_gc_collect(), 0);
+	for (int i = 0; i < 1000; i++)
+		weft_gc_roots_remove(&here[i], sizeof here[i]);
+	EQ(weft_gc_roots_add(&here[1000], sizeof here[0]), 0);
+	EQ(weft_gc_collect(), 0);
 }
