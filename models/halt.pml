@@ -31,7 +31,9 @@
  * check ok
  * check ok -DROUNDS=3
  * check ok -DEND
- * check ok -DGIVE_UP	the stopper may find that it cannot signal one
+ * check ok -DGIVE_UP	the stopper may give up: it cannot signal one, or one
+ *			does not answer
+ * check ok -DEND -DGIVE_UP
  * check bad -DHALT_FIRST	threads are halted before the world is stopped
  * check bad -DNO_HALT	... or not at all: the world is stopped alone
  * check bad -DNO_PAUSED	one that is paused is waited for

@@ -36,9 +36,12 @@ bool weft_collector_forked_(void);
  * The collector's thread: stops all goroutines, and all threads that run one
  * without a processor; and lets them go on. Plain threads are the collector's
  * own business, while the goroutines are stopped. 0, or -ENOTSUP if a thread
- * cannot be sent the preemption signal: then nothing is stopped. Whether that
- * is so is asked before: weft_world_can_stop_. If that is true a stop follows,
- * and weft_run waits until it is over.
+ * cannot be sent the preemption signal, -EBUSY if one does not answer it: then
+ * nothing is stopped. Whether there is such a signal is asked before:
+ * weft_world_can_stop_. If that is true a stop follows, and weft_run waits
+ * until it is over, or was refused; no runtime begins in between. The caller of
+ * weft_world_stop_ may hold a lock of the loader: a thread that runs a
+ * goroutine takes these where its processor can be retaken.
  */
 bool weft_world_can_stop_(void);
 int weft_world_stop_(void);

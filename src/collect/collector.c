@@ -9,7 +9,7 @@
  *	1. The world is stopped (sched/world.c): no M has a P. Goroutines that
  *	   compute were preempted or paused, or have lost their P.
  *	2. Threads that run a goroutine without a P are halted by the signal
- *	   (preempt/halt.h).
+ *	   (preempt/halt.h). If one does not answer, all go on.
  *	3. The collector stops the plain threads that it knows, by its own
  *	   means.
  *	4. The roots are read (roots.c), and all is marked.
@@ -39,6 +39,8 @@
 
 struct self *roots_threads;
 
+static const int64_t look_ns = 100 * 1000;
+
 enum stopped { STOPPED_DOWN, STOPPED_WORLD, STOPPED_ENDED };
 
 static struct {
@@ -65,26 +67,39 @@ find_without_signal(struct m *mp, void *arg)
 	    (!preempt_signal() || a_load_relaxed(&mp->no_sigstack));
 }
 
+/*
+ * True if there is no runtime, and none begins. One that begins is waited for:
+ * it needs locks of the loader for that, which a collector may hold later.
+ */
+static bool
+hold_down(void)
+{
+	while (!sched_hold_down()) {
+		if (sched_is_up() || sched_has_ended())
+			return false;
+		os_sleep_ns(look_ns);
+	}
+	return true;
+}
+
 public bool
 weft_world_can_stop_(void)
 {
 	bool found = false;
 
-	stop.held = sched_hold_down();
+	stop.held = hold_down();
 	if (!stop.held)
 		m_each(find_without_signal, &found);
 	return !found;
 }
 
-/* Before the runtime begins it cannot begin; after its end there are Ms that
- * go on without it. */
+/* Before the runtime begins it cannot begin (hold_down); after its end there
+ * are Ms that go on without it. */
 static enum stopped
 stop_goroutines(void)
 {
-	static const int64_t look_ns = 100 * 1000;
-
 	for (;;) {
-		if (stop.held || sched_hold_down())
+		if (stop.held)
 			return STOPPED_DOWN;
 		if (procs_stop_world())
 			return STOPPED_WORLD;
@@ -92,7 +107,7 @@ stop_goroutines(void)
 			world_end();
 			return STOPPED_ENDED;
 		}
-		os_sleep_ns(look_ns);	/* it begins */
+		os_sleep_ns(look_ns);	/* it ends */
 	}
 }
 
@@ -109,14 +124,16 @@ start_goroutines(void)
 public int
 weft_world_stop_(void)
 {
+	int err;
+
 	stop.how = stop_goroutines();
-	if (stop.how != STOPPED_DOWN &&
-	    !halt_all(stop.how == STOPPED_WORLD)) {
+	err = stop.how == STOPPED_DOWN ? 0 :
+	    halt_all(stop.how == STOPPED_WORLD);
+	if (err)
 		start_goroutines();
-		return -ENOTSUP;
-	}
-	user_blocks_hold();
-	return 0;
+	else
+		user_blocks_hold();
+	return err;
 }
 
 public void

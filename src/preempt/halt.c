@@ -12,6 +12,8 @@ static a32 answers;		/* changes when one is halted */
 /* How long to wait before all that have not answered are asked again: they had
  * a lock, or are paused by now. */
 static const int64_t look_ns = 50 * 1000;
+/* How long to wait without any answer. */
+static const int64_t give_up_ns = 50 * 1000 * 1000;
 
 /* One look at all Ms. */
 struct round {
@@ -131,23 +133,37 @@ look_at_all(struct round *r, bool stopped, bool again)
 	m_each(look_at, r);
 }
 
-bool
-halt_all(bool stopped)
+/* Until all are halted: 0, or -errno with some of them halted. */
+static int
+halt_each(bool stopped)
 {
+	uint32_t seen, before = a_load_relaxed(&answers);
+	int64_t until = os_now_ns() + give_up_ns;
 	bool again = false;
 	struct round r;
-	uint32_t seen;
 
-	for (;;) {
+	for (;; before = seen) {
 		seen = a_load_relaxed(&answers);
 		look_at_all(&r, stopped, again);
+		if (r.failed)
+			return -ENOTSUP;
 		/* If main returned meanwhile, paused ones go on by now. */
-		if (r.failed ||
-		    (!r.waiting && r.stopped == is_stopped(stopped)))
-			break;
+		if (!r.waiting && r.stopped == is_stopped(stopped))
+			return 0;
+		if (seen != before)
+			until = os_now_ns() + give_up_ns;
+		else if (again && os_now_ns() > until)
+			return -EBUSY;
 		again = os_futex_wait(&answers, seen, look_ns) == -ETIMEDOUT;
 	}
-	if (r.failed)
+}
+
+int
+halt_all(bool stopped)
+{
+	int err = halt_each(stopped);
+
+	if (err)
 		halt_release();
-	return !r.failed;
+	return err;
 }

@@ -10,7 +10,8 @@
  *	NONE ------------------> ASKED ------------> HALTED ------------> NONE
  *	  ^                        |
  *	  +------------------------+
- *	   the stopper, at the end: the M was paused meanwhile
+ *	   the stopper, at the end: the M was paused meanwhile, or gave
+ *	   no answer in time
  *
  * A thread that is paused (pause.c) blocks the signal, and needs a P to go on:
  * it counts as halted. It may become so after it was asked. Its signal is
@@ -21,6 +22,11 @@
  * that lock in the handler, on its way to a pause, where it could not answer.
  * A thread that begins to run a goroutine after the stopper has looked at it
  * would need a P. (models/halt.pml)
+ *
+ * Some threads cannot answer: one that waits in vfork for its child (as
+ * posix_spawn does), or for a file system that does not let signals through;
+ * and what they wait for may depend on goroutines that are stopped. So if no
+ * thread has answered for 50 ms the stopper gives up and releases all others.
  *
  * System calls that the kernel does not restart fail with EINTR by it, as by
  * any signal.
@@ -38,10 +44,11 @@ enum halt { HALT_NONE, HALT_ASKED, HALT_HALTED };
  * Halts all that run a goroutine. `stopped`: the world is stopped, so those
  * that are paused stay so, unless the runtime ends meanwhile; else it has ended
  * (world_end was called), and all Ms are halted: those that were paused go on
- * without a P. False if one of them cannot be sent the signal; then none is
- * halted. Only one thread at a time, no lock held.
+ * without a P. 0; -ENOTSUP if one of them cannot be sent the signal, -EBUSY if
+ * one does not answer it: then none is halted. Only one thread at a time, no
+ * lock held.
  */
-bool halt_all(bool stopped);
+int halt_all(bool stopped);
 void halt_release(void);
 
 /* In the handler: true if there was a request. Returns when it is released. */
