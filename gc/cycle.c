@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE		/* dl_iterate_phdr */
 /*
  * When there is a collection, and the thread that makes it.
  *
@@ -8,15 +9,28 @@
  *
  *	1. It takes the requests that were made until now.
  *	2. It takes the lock of the heap: from here on no thread is in libgc.
- *	3. It calls libgc, which first notes the loaded libraries, with all
- *	   threads running, since it needs a lock of the loader for that; then
- *	   (PRE_STOP_WORLD) goroutines and their threads are stopped; plain
- *	   threads are, by libgc; everything is marked; and they go on
- *	   (POST_START_WORLD).
- *	4. libgc finds out which finalizers are due, and which blocks are empty.
+ *	3. It takes the lock under which the loader changes its list, by
+ *	   calling the rest within dl_iterate_phdr. libgc reads that list, so
+ *	   no thread that is stopped may have the lock; and no library is added
+ *	   or unmapped between that and the stop.
+ *	4. Goroutines and their threads are stopped. If that is refused all of
+ *	   it is given up here, before libgc has begun.
+ *	5. It calls libgc, which notes the data of libraries; plain threads are
+ *	   stopped; everything is marked; and they go on (POST_START_WORLD).
+ *	6. libgc finds out which finalizers are due, and which blocks are empty.
  *	   Others are swept when memory is needed.
- *	5. It wakes those that wait for this cycle, and releases the lock.
+ *	7. It wakes those that wait for this cycle, and releases the lock.
  *	   Finalizers that are due get a goroutine, or a thread (finalizer.c).
+ *
+ * The stop is refused if a thread does not answer the signal for 50 ms. Then
+ * the heap grows, and it is tried again after a tenth of a second, and after
+ * twice as long each time, up to five seconds. Allocations do not wait for it:
+ * what keeps the thread from answering may need them. weft_gc_collect tries it
+ * several times by itself, since on a busy machine an answer may be late.
+ *
+ * A thread that waits for the lock of the loader does so in code of the
+ * program, or in calls of weft where it is not inside: it loses its P, and is
+ * halted. A runtime that begins is waited for before the lock is taken.
  *
  * Goroutines allocate from their caches all the time but in the stop, and wait
  * for the lock if these are empty.
@@ -26,6 +40,7 @@
 #include "cycle.h"
 
 #include <errno.h>
+#include <link.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -42,6 +57,11 @@
 
 #define GOAL_MIN ((size_t)4 << 20)
 #define FORCE_MS INT64_C(120000)
+#define RETRY_MIN (100 * WEFT_MS)
+#define RETRY_MAX (5000 * WEFT_MS)
+
+/* What weft_gc_collect does if a thread does not stop: about a second. */
+enum { TRIES = 7, REST_NS = 10 * 1000 * 1000 };
 
 bool cycle_stress;
 
@@ -69,8 +89,12 @@ static struct {
 	size_t limit, goal, since, live;
 	int64_t stress, stress_left, force_ms;
 	int64_t stop_at, start_ns, rest_until;
+	bool stopped;		/* from weft_world_stop_ on */
+	int64_t retry_ns;	/* the collector's thread: 0, or one is to be
+				 * tried again, ... */
+	int64_t retry_at;	/* ... then: atomic */
 	uint64_t done;		/* cycles that are over */
-	bool refused;		/* the last one was not possible */
+	int result;		/* of the last: 0 or -errno */
 	bool requested;		/* one was, since the last */
 	weft_gc_stats stats;
 } gc = { .percent = 100, .limit = SIZE_MAX, .goal = GOAL_MIN };
@@ -147,24 +171,42 @@ start(void)
 	return err;
 }
 
+static bool
+must_poll(void)
+{
+	return weft_self_id() != 0 && !weft_can_park();
+}
+
 static int
-collect_and_wait(bool by_call)
+wait_for_cycle(bool by_call)
 {
 	struct waiter w = {0};
-	uint64_t number;
-	int err;
 
-	err = start();
-	if (err)
-		return err;
-	if (weft_self_id() != 0 && !weft_can_park()) {
-		number = request(NULL, by_call);
-		poll_for(number);
+	if (must_poll()) {
+		poll_for(request(NULL, by_call));
 	} else {
 		request(&w, by_call);
 		weft_collect_wait_(&w.sema);
 	}
-	return __atomic_load_n(&gc.refused, __ATOMIC_RELAXED) ? -ENOTSUP : 0;
+	return __atomic_load_n(&gc.result, __ATOMIC_RELAXED);
+}
+
+static int
+collect_and_wait(bool by_call)
+{
+	int tries = by_call ? TRIES : 1, err = start();
+	long rest = REST_NS;
+
+	if (err)
+		return err;
+	while ((err = wait_for_cycle(by_call)) == -EBUSY && --tries > 0) {
+		if (must_poll())
+			lock_nap(rest);
+		else
+			weft_sleep(rest);
+		rest *= 2;
+	}
+	return err;
 }
 
 /* ---- allocations ---- */
@@ -196,9 +238,12 @@ static bool
 worth_collecting(void)
 {
 	size_t limit = __atomic_load_n(&gc.limit, __ATOMIC_RELAXED);
+	int64_t now = weft_now();
 
+	if (now < __atomic_load_n(&gc.retry_at, __ATOMIC_RELAXED))
+		return false;
 	return __atomic_load_n(&gc.since, __ATOMIC_RELAXED) > limit / 32 ||
-	    weft_now() >= __atomic_load_n(&gc.rest_until, __ATOMIC_RELAXED);
+	    now >= __atomic_load_n(&gc.rest_until, __ATOMIC_RELAXED);
 }
 
 static bool
@@ -216,7 +261,7 @@ far_ahead(void)
 	return __atomic_load_n(&gc.since, __ATOMIC_RELAXED) / 2 >
 	    __atomic_load_n(&gc.goal, __ATOMIC_RELAXED) &&
 	    __atomic_load_n(&gc.percent, __ATOMIC_RELAXED) >= 0 &&
-	    !__atomic_load_n(&gc.refused, __ATOMIC_RELAXED);
+	    !__atomic_load_n(&gc.result, __ATOMIC_RELAXED);
 }
 
 bool
@@ -249,27 +294,47 @@ heap_count(size_t bytes)
 /* ---- a cycle ---- */
 
 static void
+count_pause(void)
+{
+	uint64_t ns = (uint64_t)(weft_now() - gc.stop_at);
+
+	gc.stats.pause_ns += ns;
+	gc.stats.pause_last_ns = ns;
+	if (ns > gc.stats.pause_max_ns)
+		gc.stats.pause_max_ns = ns;
+	weft_trace_log("gc: go on", 0);
+}
+
+static int
+stop_all(void)
+{
+	int err;
+
+	weft_trace_log("gc: stop", 0);
+	gc.stop_at = weft_now();
+	err = weft_world_stop_();
+	gc.stopped = !err;
+	mark_stopped(!err);
+	if (err)
+		count_pause();
+	return err;
+}
+
+static void
+start_all(void)
+{
+	gc.stopped = false;
+	mark_stopped(false);
+	weft_world_start_();
+	count_pause();
+}
+
+/* libgc has let plain threads go on. */
+static void
 on_event(GC_EventType e)
 {
-	int64_t ns;
-
-	if (e == GC_EVENT_PRE_STOP_WORLD) {
-		weft_trace_log("gc: stop", 0);
-		gc.stop_at = weft_now();
-		/* That it can be done was checked before. */
-		while (weft_world_stop_() != 0)
-			lock_nap(1000 * 1000);
-		mark_stopped(true);
-	} else if (e == GC_EVENT_POST_START_WORLD) {
-		mark_stopped(false);
-		weft_world_start_();
-		ns = weft_now() - gc.stop_at;
-		gc.stats.pause_ns += (uint64_t)ns;
-		gc.stats.pause_last_ns = (uint64_t)ns;
-		if ((uint64_t)ns > gc.stats.pause_max_ns)
-			gc.stats.pause_max_ns = (uint64_t)ns;
-		weft_trace_log("gc: go on", 0);
-	}
+	if (e == GC_EVENT_POST_START_WORLD)
+		start_all();
 }
 
 /* Not libgc's own, so that it sweeps everything before it marks. */
@@ -328,14 +393,14 @@ trace(size_t before, int64_t began)
 		return;		/* nowhere to say so */
 }
 
-/* The lock held. */
-static void
-collect(bool forced, bool unmap)
-{
-	size_t before = bytes_in_use();
-	int64_t began = weft_now();
+struct collection {
+	bool unmap;
+	int error;
+};
 
-	mark_prepare();
+static void
+call_libgc(bool unmap)
+{
 	GC_enable();
 	if (cycle_stress)
 		GC_try_to_collect(never);
@@ -344,6 +409,54 @@ collect(bool forced, bool unmap)
 	else
 		GC_gcollect();
 	GC_disable();
+}
+
+/* For the first library that is loaded, so that the list does not change. */
+static int
+stop_and_collect(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct collection *c = arg;
+
+	(void)info;
+	(void)size;
+	c->error = stop_all();
+	if (c->error)
+		return 1;
+	call_libgc(c->unmap);
+	if (gc.stopped) {
+		start_all();	/* it was disabled by the program */
+		c->error = -ENOTSUP;
+	}
+	return 1;
+}
+
+/* Threads cannot be stopped just now. The lock held. */
+static void
+retry_later(void)
+{
+	int64_t ns = 2 * gc.retry_ns;
+
+	gc.retry_ns = ns < RETRY_MIN ? RETRY_MIN :
+	    ns > RETRY_MAX ? RETRY_MAX : ns;
+	__atomic_store_n(&gc.retry_at, weft_now() + gc.retry_ns,
+	    __ATOMIC_RELAXED);
+}
+
+/* The lock held. */
+static int
+collect(bool forced, bool unmap)
+{
+	size_t before = bytes_in_use();
+	int64_t began = weft_now();
+	struct collection c = { .unmap = unmap };
+
+	mark_prepare();
+	dl_iterate_phdr(stop_and_collect, &c);
+	if (c.error) {
+		retry_later();
+		return c.error;
+	}
+	gc.retry_ns = 0;
 	weak_purge();
 	gc.stats.collections++;
 	gc.stats.forced += forced;
@@ -351,21 +464,19 @@ collect(bool forced, bool unmap)
 	__atomic_store_n(&gc.rest_until, weft_now() + 10 *
 	    (weft_now() - began), __ATOMIC_RELAXED);
 	trace(before, began);
+	return 0;
 }
 
 static void
 cycle(struct waiter *waiters, bool forced, bool unmap)
 {
 	struct waiter *next;
-	bool can;
+	int err;
 
 	heap_lock();
-	can = weft_world_can_stop_();
-	if (can)
-		collect(forced, unmap);
-	else
-		gc.stats.refused++;
-	__atomic_store_n(&gc.refused, !can, __ATOMIC_RELAXED);
+	err = weft_world_can_stop_() ? collect(forced, unmap) : -ENOTSUP;
+	gc.stats.refused += err != 0;
+	__atomic_store_n(&gc.result, err, __ATOMIC_RELAXED);
 	__atomic_store_n(&gc.done, gc.done + 1, __ATOMIC_RELEASE);
 	for (; waiters; waiters = next) {
 		next = waiters->next;
@@ -390,17 +501,35 @@ cycle_wake_owed(void)
 	lock_wake_owed(&asking.lock);
 }
 
+/* How long to sleep until there is to be one by itself; -1: for ever. */
+static int64_t
+sleep_ns(void)
+{
+	int64_t ns = gc.retry_at - weft_now();
+
+	if (__atomic_load_n(&gc.percent, __ATOMIC_RELAXED) < 0)
+		return -1;
+	if (gc.retry_ns)
+		return ns > 0 ? ns : 0;
+	if (__atomic_load_n(&gc.since, __ATOMIC_RELAXED))
+		return gc.force_ms * WEFT_MS;
+	return -1;
+}
+
 /* Until it is wanted, or until two minutes are over. False: the latter. */
 static bool
 sleep_until_wanted(uint32_t seen)
 {
-	bool force = __atomic_load_n(&gc.since, __ATOMIC_RELAXED) &&
-	    __atomic_load_n(&gc.percent, __ATOMIC_RELAXED) >= 0;
-	struct timespec after = { gc.force_ms / 1000,
-	    gc.force_ms % 1000 * 1000000 };
+	int64_t ns = sleep_ns();
+	struct timespec after = { ns / WEFT_SECOND, ns % WEFT_SECOND };
 
-	return syscall(SYS_futex, &asking.kick, FUTEX_WAIT_PRIVATE, seen,
-	    force ? &after : NULL, NULL, 0) == 0 || errno != ETIMEDOUT;
+	if (syscall(SYS_futex, &asking.kick, FUTEX_WAIT_PRIVATE, seen,
+	    ns >= 0 ? &after : NULL, NULL, 0) == 0 || errno != ETIMEDOUT)
+		return true;
+	if (gc.retry_ns == 0)
+		return false;
+	request(NULL, false);
+	return true;
 }
 
 static void
@@ -457,7 +586,8 @@ cycle_forked(void)
 	/* Goroutines are gone, and the stack of the one that has forked is that
 	 * of a plain thread that libgc does not know. */
 	gc.forked = !weft_collector_forked_();
-	__atomic_store_n(&gc.refused, gc.forked, __ATOMIC_RELAXED);
+	__atomic_store_n(&gc.result, gc.forked ? -EPERM : 0, __ATOMIC_RELAXED);
+	gc.retry_ns = gc.retry_at = 0;
 	__atomic_store_n(&gc.started, false, __ATOMIC_RELAXED);
 	__atomic_store_n(&gc.begun, false, __ATOMIC_RELAXED);
 	asking.lock = (struct lock){0};

@@ -117,7 +117,8 @@ void *weft_gc_weak_get(weft_gc_weak *weak);
 /*
  * weft_gc_collect collects now, and returns when that is done; finalizers may
  * still run. 0, -ENOTSUP if threads cannot be stopped (there is no preemption
- * signal: docs/gc.md), -EPERM in the child of a fork if the runtime had begun.
+ * signal: docs/gc.md), -EBUSY if one did not stop within a second, -EPERM in
+ * the child of a fork if the runtime had begun.
  */
 int weft_gc_collect(void);
 
@@ -150,7 +151,7 @@ typedef struct weft_gc_stats {
 	uint64_t pause_last_ns;
 	uint64_t pause_max_ns;
 	uint64_t finalizers;	/* called */
-	uint64_t refused;	/* collections that could not be made */
+	uint64_t refused;	/* tries that failed: -ENOTSUP, -EBUSY */
 	uint64_t reserved[6];
 } weft_gc_stats;
 
