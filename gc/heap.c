@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE		/* environ */
 #include "heap.h"
 
 #include <errno.h>
@@ -77,6 +78,44 @@ ignore_warning(char *text, GC_word value)
 	(void)value;
 }
 
+/*
+ * Variables by which libgc would not collect, report what is reachable from
+ * goroutines as lost, or protect pages and take SIGSEGV for itself. It does not
+ * see them; the program, and those that it starts, do.
+ */
+static bool
+is_hidden(const char *entry)
+{
+	static const char *const names[] = {
+		"GC_DONT_GC=", "GC_FIND_LEAK=", "GC_ENABLE_INCREMENTAL="
+	};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strncmp(entry, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+/* GC_init, before main: no other thread looks at the environment. */
+static void
+init_without_hidden(void)
+{
+	char **all = environ, **shown;
+	size_t n = 0, k = 0;
+
+	while (all && all[n])
+		n++;
+	shown = calloc(n + 1, sizeof *shown);
+	for (size_t i = 0; shown && i < n; i++)
+		if (!is_hidden(all[i]))
+			shown[k++] = all[i];
+	if (shown)
+		environ = shown;
+	GC_init();
+	environ = all;
+	free(shown);
+}
+
 static void
 init_libgc(void)
 {
@@ -86,7 +125,7 @@ init_libgc(void)
 	GC_set_all_interior_pointers(1);
 	GC_set_handle_fork(1);
 	GC_set_warn_proc(ignore_warning);
-	GC_init();
+	init_without_hidden();
 	GC_disable();
 	mark_init();
 	weak_init();

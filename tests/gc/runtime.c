@@ -254,3 +254,47 @@ TEST(after_the_runtime_has_ended)
 	}
 	OK(thing_is(t, 9));
 }
+
+/* ---- libgc's own settings ---- */
+
+static int
+return_0(int argc, char **argv)
+{
+	(void)argc, (void)argv;
+	return 0;
+}
+
+static int
+collect_and_run(void)
+{
+	struct thing *t = thing_make(3);
+
+	if (weft_gc_collect() != 0 || stats().collections != 1)
+		return 1;
+	return weft_run(return_0, 0, NULL) == 0 && thing_is(t, 3) ? 0 : 2;
+}
+
+/* libgc reads them before main: so this program is run again. */
+TEST(variables_that_switch_libgc_off)
+{
+	static const char *const names[] = {
+		"GC_DONT_GC", "GC_FIND_LEAK", "GC_ENABLE_INCREMENTAL"
+	};
+	static char self[] = "self", test[] = "variables_that_switch_libgc_off";
+	char *argv[] = { self, test, NULL };
+	pid_t pid;
+
+	if (getenv("T_SECOND"))
+		_exit(collect_and_run());
+	for (int i = 0; i < 3; i++) {
+		pid = fork();
+		if (pid == 0) {
+			setenv("T_SECOND", "1", 1);
+			setenv(names[i], "1", 1);
+			close(STDOUT_FILENO);	/* its report */
+			execv("/proc/self/exe", argv);
+			_exit(9);
+		}
+		EQ(exit_status(pid), 0);
+	}
+}
