@@ -3,6 +3,7 @@
 #include "heap.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -153,11 +154,19 @@ in_child(void)
 	cycle_forked();
 }
 
+/*
+ * A destructor of another key may still use objects, so the thread is known
+ * until the last of the rounds in which libc calls them. The value of the key
+ * is the number of the next.
+ */
 static void
-end_thread(void *arg)
+end_thread(void *round)
 {
-	(void)arg;
-	weft_gc_thread_end();
+	uintptr_t n = (uintptr_t)round;
+
+	if (n >= PTHREAD_DESTRUCTOR_ITERATIONS ||
+	    pthread_setspecific(heap.thread_key, (void *)(n + 1)) != 0)
+		weft_gc_thread_end();
 }
 
 /*
@@ -198,7 +207,7 @@ heap_init(void)
 	init_libgc();
 	weft_collector_thread_(true);
 	if (pthread_key_create(&heap.thread_key, end_thread) != 0 ||
-	    pthread_setspecific(heap.thread_key, &heap) != 0 ||
+	    pthread_setspecific(heap.thread_key, (void *)1) != 0 ||
 	    pthread_atfork(before_fork, in_parent, in_child) != 0)
 		heap.error = -ENOMEM;
 }
@@ -365,7 +374,7 @@ weft_gc_thread_begin(void)
 	if (changed > 0) {
 		/* A thread that ends without a word would be waited for for
 		 * ever. */
-		pthread_setspecific(heap.thread_key, &heap);
+		pthread_setspecific(heap.thread_key, (void *)1);
 		heap_register_thread();
 	}
 	heap_unlock();

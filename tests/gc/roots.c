@@ -570,3 +570,44 @@ GTEST(bad_ranges_are_refused, 1)
 	EQ(weft_gc_roots_add(&here[1000], sizeof here[0]), 0);
 	EQ(weft_gc_collect(), 0);
 }
+
+/* ---- a thread that ends ---- */
+
+static pthread_key_t thread_key;
+static long in_destructor, out_of_it;
+
+static void
+hold_in_destructor(void *value)
+{
+	struct thing *t = thing_make_watched(0);
+
+	(void)value;
+	bump(&in_destructor);
+	while (!get(&out_of_it))
+		usleep(100);
+	OK(thing_is(t, 0) && weft_gc_weak_get(watched[0]) == t);
+}
+
+static void *
+end_with_destructor(void *arg)
+{
+	(void)arg;
+	EQ(weft_gc_thread_begin(), 0);
+	EQ(pthread_setspecific(thread_key, &thread_key), 0);
+	return NULL;
+}
+
+/* The library's key is older, so its destructor is called before. */
+TEST(a_destructor_of_a_thread)
+{
+	pthread_t t;
+
+	EQ(pthread_key_create(&thread_key, hold_in_destructor), 0);
+	EQ(pthread_create(&t, NULL, end_with_destructor, NULL), 0);
+	while (!get(&in_destructor))
+		usleep(100);
+	churn();
+	bump(&out_of_it);
+	EQ(pthread_join(t, NULL), 0);
+	churn();
+}
