@@ -12,7 +12,7 @@ static a32 answers;		/* changes when one is halted */
 /* How long to wait before all that have not answered are asked again: they had
  * a lock, or are paused by now. */
 static const int64_t look_ns = 50 * 1000;
-/* How long to wait without any answer. */
+/* How long to wait without any answer, for a thread that sleeps. */
 static const int64_t give_up_ns = 50 * 1000 * 1000;
 
 /* One look at all Ms. */
@@ -21,6 +21,7 @@ struct round {
 	bool failed;		/* one cannot be signalled */
 	bool again;		/* others are to be asked once more */
 	uint32_t waiting;	/* asked, or not ready to be asked */
+	int tid;		/* the thread of one of these */
 };
 
 /* ---- the handler ---- */
@@ -86,6 +87,7 @@ look_at(struct m *mp, void *arg)
 		return;
 	r->failed |= !preempt_signal() || a_load_relaxed(&mp->no_sigstack);
 	r->waiting++;
+	r->tid = m_tid(mp);
 	/* Else it begins just now, or ends. */
 	if (r->failed || !a_load_relaxed(&mp->can_signal))
 		return;
@@ -150,10 +152,14 @@ halt_each(bool stopped)
 		/* If main returned meanwhile, paused ones go on by now. */
 		if (!r.waiting && r.stopped == is_stopped(stopped))
 			return 0;
-		if (seen != before)
+		if (seen != before) {
 			until = os_now_ns() + give_up_ns;
-		else if (again && os_now_ns() > until)
-			return -EBUSY;
+		} else if (again && os_now_ns() > until) {
+			/* One that is not asleep waits for a CPU. */
+			if (os_thread_blocked_once(r.tid) == 1)
+				return -EBUSY;
+			until = os_now_ns() + give_up_ns;
+		}
 		again = os_futex_wait(&answers, seen, look_ns) == -ETIMEDOUT;
 	}
 }

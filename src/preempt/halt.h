@@ -26,7 +26,9 @@
  * Some threads cannot answer: one that waits in vfork for its child (as
  * posix_spawn does), or for a file system that does not let signals through;
  * and what they wait for may depend on goroutines that are stopped. So if no
- * thread has answered for 50 ms the stopper gives up and releases all others.
+ * thread has answered for 50 ms, and one that has not is asleep in the kernel,
+ * the stopper gives up and releases all others. One that is not asleep has no
+ * CPU, and answers when it has.
  *
  * System calls that the kernel does not restart fail with EINTR by it, as by
  * any signal.
