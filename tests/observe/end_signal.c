@@ -11,6 +11,7 @@
 #include "died.h"
 #include "trace_events.h"
 
+static const int ends[] = { SIGHUP, SIGINT, SIGTERM, SIGQUIT };
 static int sig;
 static char profile_path[96];
 
@@ -28,6 +29,9 @@ record(void)
 	snprintf(env, sizeof env, "trace=%s,cpuprofile=%s", trace_path(),
 	    profile_path);
 	setenv("WEFT_DEBUG", env, 1);
+	/* A shell ignores some of them for what it starts in the background. */
+	for (unsigned i = 0; i < sizeof ends / sizeof *ends; i++)
+		signal(ends[i], SIG_DFL);
 }
 
 static bool
