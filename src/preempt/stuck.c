@@ -412,8 +412,9 @@ computes_detached(struct m *mp)
 
 /*
  * An M that lost its P since it blocked, or was expected to: it computes. Its
- * CPU clock says so if it has a CPU; on a busy machine it may have little of
- * one, and then was on its way in two looks running.
+ * CPU clock says so if it has half of a CPU. On a busy machine it may have
+ * less: then it is enough that it ran, and was not asleep, in two looks in a
+ * row.
  */
 static bool
 woke_detached(struct m *mp)
