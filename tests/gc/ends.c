@@ -162,26 +162,40 @@ GTEST(a_freed_object_has_no_finalizer, 1)
 
 /* ---- weft_gc_realloc ---- */
 
+enum { MOVED = 20 };
+
+static void
+move_all(weft_gc_weak **links, size_t bytes)
+{
+	for (int i = 0; i < MOVED; i++) {
+		kept[i] = weft_gc_realloc(kept[i], bytes);
+		OK(weft_gc_weak_get(links[i]) == kept[i]);
+		OK(weft_gc_weak_make(kept[i]) == links[i]);
+	}
+	collect_some();
+	for (int i = 0; i < MOVED; i++)
+		OK(weft_gc_weak_get(links[i]) == kept[i]);
+}
+
+/* Several, since a stale word on some stack may keep one for long. */
 GTEST(what_belongs_to_an_object_moves_with_it, 1)
 {
-	weft_gc_weak *w;
+	weft_gc_weak *links[MOVED];
+	int cut = 0;
 
-	kept[0] = make_mine();
-	w = weft_gc_weak_make(kept[0]);
-	for (size_t n = BYTES; n < 400 * BYTES; n *= 3) {
-		kept[0] = weft_gc_realloc(kept[0], n);
-		OK(weft_gc_weak_get(w) == kept[0]);
-		OK(weft_gc_weak_make(kept[0]) == w);
-		collect_some();
-	}
-	kept[0] = weft_gc_realloc(kept[0], 10);
-	OK(weft_gc_weak_get(w) == kept[0]);
-	collect_some();
+	for (int i = 0; i < MOVED; i++)
+		links[i] = weft_gc_weak_make(kept[i] = make_mine());
+	for (size_t n = BYTES; n < 400 * BYTES; n *= 3)
+		move_all(links, n);
+	move_all(links, 10);
 	EQ(finalizers(), 0);
-	kept[0] = NULL;
-	collect_until(&ended, 1);
-	OK(weft_gc_weak_get(w) == NULL);
-	EQ(count(&ended), 1);
+	memset(kept, 0, sizeof kept);
+	collect_until(&ended, MOVED / 2);
+	collect_some();
+	for (int i = 0; i < MOVED; i++)
+		cut += weft_gc_weak_get(links[i]) == NULL;
+	OK(cut >= MOVED / 2);
+	OK(count(&ended) <= MOVED);
 	EQ(count(&foreign), 0);
 }
 

@@ -260,22 +260,24 @@ resurrect(void *object, void *arg)
 }
 
 T_NOT_INLINED static void
-make_one(void)
+make_resurrected(int n)
 {
-	int *p = weft_gc_alloc(32);
+	for (int i = 0; i < n; i++) {
+		int *p = weft_gc_alloc(32);
 
-	*p = 7;
-	EQ(weft_gc_finalizer(p, resurrect, NULL), 0);
+		*p = 7;
+		EQ(weft_gc_finalizer(p, resurrect, NULL), 0);
+	}
 }
 
-/* A finalizer may wait, and may keep its object. */
+/* A finalizer may wait, and may keep its object. One object would not do: a
+ * stale word on a stack may keep it for long. */
 GTEST(a_finalizer_is_a_goroutine, 1)
 {
 	int *p;
 
 	held = weft_chan_of(void *, 0);
-	make_one();
-	make_mortals(20);
+	make_resurrected(20);
 	EQ(weft_gc_collect(), 0);
 	p = weft_recv(held, void *);
 	EQ(weft_gc_collect(), 0);
