@@ -54,7 +54,8 @@ static uint32_t
 hash_of(const struct goroutine_info *g)
 {
 	uint64_t h = (uintptr_t)g->site ^ (uint64_t)g->state << 8 ^
-	    (uint64_t)g->reason ^ (uint64_t)g->paused << 16;
+	    (uint64_t)g->reason ^ (uint64_t)g->paused << 16 ^
+	    (uint64_t)g->asleep << 17;
 
 	for (unsigned i = 0; i < g->n; i++)
 		h = (h ^ g->pcs[i]) * UINT64_C(0x9e3779b97f4a7c15) ^ h >> 29;
@@ -66,8 +67,8 @@ same(const struct dump_group *a, const struct goroutine_info *g)
 {
 	return a->site == g->site && a->state == g->state &&
 	    a->reason == g->reason && a->self == g->self &&
-	    a->paused == g->paused && a->started == g->started &&
-	    a->n == g->n && (!g->n ||
+	    a->paused == g->paused && a->asleep == g->asleep &&
+	    a->started == g->started && a->n == g->n && (!g->n ||
 	    !memcmp(a->pcs, g->pcs, g->n * sizeof *g->pcs));
 }
 
@@ -82,7 +83,8 @@ make_group(struct dump_groups *d, const struct goroutine_info *g)
 		.link = { d->first ? &d->first->link : NULL },
 		.site = g->site, .state = (uint8_t)g->state,
 		.reason = (uint8_t)g->reason, .self = g->self,
-		.paused = g->paused, .started = g->started, .n = g->n,
+		.paused = g->paused, .asleep = g->asleep,
+		.started = g->started, .n = g->n,
 		.waited_min = g->waited_ns, .waited_max = g->waited_ns
 	};
 	if (g->n)

@@ -29,7 +29,7 @@ struct dump_group {
 	/* of all members */
 	const struct weft_site *site;
 	uint8_t state, reason;
-	bool self, paused, started;
+	bool self, paused, asleep, started;
 	int64_t waited_min, waited_max;	/* -1: not known */
 	unsigned n;
 	uintptr_t pcs[];

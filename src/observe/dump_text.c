@@ -109,7 +109,8 @@ describe_state(const struct dump_group *a, char buf[STATE_BYTES])
 	describe_wait(a, wait);
 	format(buf, STATE_BYTES, "%s%s%s%s%s%s", g_state_name(a->state),
 	    waits ? ": " : "", waits ? g_reason_name(a->reason) : "", wait,
-	    a->paused ? ", paused" : a->started ? "" : ", not started",
+	    a->paused ? ", paused" : a->asleep ? ", asleep" :
+	    a->started ? "" : ", not started",
 	    a->started && !a->n ? ", no stack" : "");
 }
 

@@ -31,6 +31,7 @@ struct late {
 	struct g *gp;
 	struct stack_request *asked;
 	unsigned n;		/* frames that are there already */
+	bool asleep;
 };
 
 /* Large, so not on a stack that may be nearly full. Its one user's. */
@@ -49,7 +50,8 @@ static struct walk {
 static a32 busy;
 
 static void
-emit(struct g *gp, enum gstate state, unsigned n, const uintptr_t *pcs)
+emit_as(struct g *gp, enum gstate state, bool asleep, unsigned n,
+    const uintptr_t *pcs)
 {
 	int64_t seen = state == G_WAITING ? wait_marked_at(gp) : 0;
 	struct goroutine_info info = {
@@ -58,12 +60,19 @@ emit(struct g *gp, enum gstate state, unsigned n, const uintptr_t *pcs)
 		    WAIT_NONE,
 		.self = gp == walk.self,
 		.paused = a_load_relaxed(&gp->paused),
+		.asleep = asleep && state == G_RUNNING,
 		.started = g_stack(gp) != NULL,
 		.waited_ns = seen && seen <= walk.now ? walk.now - seen : -1,
 		.n = n, .pcs = pcs
 	};
 
 	walk.w->fn(&info, walk.w->arg);
+}
+
+static void
+emit(struct g *gp, enum gstate state, unsigned n, const uintptr_t *pcs)
+{
+	emit_as(gp, state, false, n, pcs);
 }
 
 /* Its owner writes it without telling a sanitizer, or us. */
@@ -156,9 +165,13 @@ ask(struct m *mp, void *arg)
 		return;
 	l->n = stack_request_paused(&walk.b, mp, l->gp, g_id(l->gp), walk.pcs,
 	    BACKTRACE_MAX);
-	if (l->n)
+	if (l->n) {
 		emit(l->gp, G_RUNNABLE, l->n, walk.pcs);
-	else if (!walk.w->no_signals)
+		return;
+	}
+	/* Before the signal, which wakes it. */
+	l->asleep = os_thread_blocked_once(m_tid(mp)) == 1;
+	if (!walk.w->no_signals)
 		l->asked = stack_request_send(mp);
 }
 
@@ -170,14 +183,14 @@ answered(struct late *l)
 	if (!r || !stack_request_wait(r, walk.deadline) ||
 	    r->id != g_id(l->gp) || !r->n)
 		return false;
-	emit(l->gp, a_load_relaxed(&l->gp->state) == G_CALL ? G_CALL :
-	    G_RUNNING, r->n, r->pcs);
+	emit_as(l->gp, a_load_relaxed(&l->gp->state) == G_CALL ? G_CALL :
+	    G_RUNNING, l->asleep, r->n, r->pcs);
 	return true;
 }
 
 /* The last try. */
 static void
-trace_late(struct g *gp)
+trace_late(struct g *gp, bool asleep)
 {
 	enum gstate state = a_load_relaxed(&gp->state);
 
@@ -194,7 +207,7 @@ trace_late(struct g *gp)
 		}
 	}
 	if (state != G_RUNNABLE || !trace_unclaimed(gp, state))
-		emit(gp, state, 0, NULL);
+		emit_as(gp, state, asleep, 0, NULL);
 }
 
 /* No batch of claims is under way. */
@@ -207,7 +220,7 @@ flush_late(void)
 	m_each(ask, NULL);
 	for (unsigned i = 0; i < walk.n_late; i++)
 		if (!walk.late[i].n && !answered(&walk.late[i]))
-			trace_late(walk.late[i].gp);
+			trace_late(walk.late[i].gp, walk.late[i].asleep);
 	stack_request_end();
 	walk.n_late = 0;
 }

@@ -35,6 +35,7 @@ struct goroutine_info {
 	enum wait_reason reason;
 	bool self;		/* the caller */
 	bool paused;
+	bool asleep;		/* running: in a library, or the program */
 	bool started;		/* it has a stack */
 	int64_t waited_ns;	/* at least so long; -1: not known */
 	unsigned n;		/* frames; 0: not known */

@@ -227,12 +227,20 @@ struct threads {
 	uint32_t n;
 };
 
+/* In a library, or the program: then it has no P, but for a moment. */
+static bool
+is_asleep(const struct m_view *m)
+{
+	return m->p < 0 && os_thread_blocked_once(m->tid) == 1;
+}
+
 static void
 put_thread(const struct m_view *m, void *arg)
 {
 	struct threads *t = arg;
 	const char *what = m->paused ? "paused" : m->in_call ? "call" :
-	    m->gp ? "running" : m->p >= 0 ? "searching" : "idle";
+	    m->gp ? is_asleep(m) ? "asleep" : "running" :
+	    m->p >= 0 ? "searching" : "idle";
 
 	if (t->n++ >= THREADS_SHOWN)
 		return;

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <weft.h>
@@ -152,6 +153,37 @@ GTEST(in_a_call, 2)
 	START(caller, 1);
 	OK(seen("[in a call]: caller", "\tblock_here+0x", 0));
 	OK(seen("[in a call, no stack]: caller", NULL, WEFT_DUMP_NO_SIGNALS));
+	EQ(write(wire[1], "x", 1), 1);
+	end();
+}
+
+/* A call that the runtime was not told of. */
+OUTLINE static void
+sleep_here(void)
+{
+	char c;
+
+	EQ(syscall(SYS_read, wire[0], &c, 1), 1);
+	sink = 4;
+}
+
+static void
+sleeper(void)
+{
+	sleep_here();
+	weft_waitgroup_done(&all);
+}
+
+GTEST(asleep_in_a_call_of_its_own, 2)
+{
+	EQ(pipe(wire), 0);
+	START(sleeper, 1);
+	OK(seen("[running, asleep, no stack]: sleeper", NULL,
+	    WEFT_DUMP_NO_SIGNALS));
+#ifdef __GLIBC__
+	need_signals();
+	OK(seen("[running, asleep]: sleeper", "\tsleep_here+0x", 0));
+#endif
 	EQ(write(wire[1], "x", 1), 1);
 	end();
 }
