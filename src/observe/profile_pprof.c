@@ -220,6 +220,8 @@ put_start(struct writer *w)
 	put_number(w, PROFILE_TIME, f->time_ns);
 	put_number(w, PROFILE_DURATION, f->duration_ns);
 	put_number(w, PROFILE_DEFAULT_TYPE, last);
+	if (f->what)
+		put_number(w, PROFILE_COMMENT, put_text(w, f->what));
 	put_lost(w);
 	w->key_goroutine = put_text(w, "goroutine");
 	w->key_name = put_text(w, "name");

@@ -251,12 +251,18 @@ profile_wait_set(enum profile_wait kind, int64_t rate)
 int
 profile_wait_file(enum profile_wait kind, struct profile_file *f)
 {
+	static const char *const what[WAITS_KINDS] = {
+		[WAITS_BLOCK] = "block: waits for channels and locks",
+		[WAITS_MUTEX] = "mutex: waits for mutexes",
+		[WAITS_OFFCPU] = "off-CPU: all waits"
+	};
 	struct kind *k = &waits.kind[kind];
 	bool made;
 
 	lock_take(&waits.lock);
 	made = k->table.buckets != NULL;
 	*f = (struct profile_file){
+		.what = what[kind],
 		.types = { { "contentions", "count" },
 		    { "delay", "nanoseconds" } },
 		.n_types = 2,

@@ -12,6 +12,7 @@
 struct profile_type { const char *name, *unit; };
 
 struct profile_file {
+	const char *what;	/* a comment, where types do not say it */
 	struct profile_type types[2];
 	unsigned n_types;	/* 1: only the count is written */
 	struct profile_type period_type;

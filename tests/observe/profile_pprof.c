@@ -134,6 +134,10 @@ GTEST(go_tool_pprof_other_kinds, 2)
 	OK(prints(pprof("-raw", path("block.pb")), "delay/nanoseconds"));
 	OK(prints(pprof("-raw", path("mutex.pb")), "contentions/count"));
 	OK(prints(pprof("-top", path("go.pb")), "Type: goroutine"));
+	/* These three have the same types. */
+	OK(prints(pprof("-comments", path("off.pb")), "off-CPU: "));
+	OK(prints(pprof("-comments", path("block.pb")), "block: "));
+	OK(prints(pprof("-comments", path("mutex.pb")), "mutex: "));
 	remove_dir();
 }
 
