@@ -164,24 +164,40 @@ push_context(const ucontext_t *uc, const struct pushing *p)
 	    (void *)(uintptr_t)(vectors.at + vectors.n), p->arg);
 }
 
+/*
+ * A handler of the program's may have been interrupted on the signal stack.
+ * Then its frames are above ours, where uc is; below is what earlier signals
+ * have left. Ours is elsewhere if the program has switched stacks itself.
+ */
+static void
+push_signal_stack(struct m *mp, const ucontext_t *uc, const struct pushing *p)
+{
+	stack_t s;
+	char *lo, *hi;
+
+	os_sigstack_get(&mp->sigstack, &s);
+	if (!s.ss_sp)
+		return;
+	lo = s.ss_sp;
+	hi = lo + s.ss_size;
+	if ((uintptr_t)uc > (uintptr_t)lo && (uintptr_t)uc < (uintptr_t)hi)
+		lo = (char *)(uintptr_t)uc;
+	p->push(lo, hi, p->arg);
+}
+
 /* uc: what the handler has interrupted. */
 static void
 push_stopped(struct m *mp, const ucontext_t *uc, const struct pushing *p)
 {
 	uintptr_t sp = sigframe_sp(uc);
 	uintptr_t g0 = (uintptr_t)mp->g0.sp;
-	stack_t signal_stack;
 
 	push_spawning(mp->me, p);
 	if (g0 >= mp->own_lo && g0 < mp->own_hi)
 		p->push((void *)g0, (void *)mp->own_hi, p->arg);
 
 	push_context(uc, p);
-	/* A handler of the program's may have been interrupted on it. */
-	os_sigstack_get(&mp->sigstack, &signal_stack);
-	if (signal_stack.ss_sp)
-		p->push(signal_stack.ss_sp, (char *)signal_stack.ss_sp +
-		    signal_stack.ss_size, p->arg);
+	push_signal_stack(mp, uc, p);
 	push_from(mp, m_g(mp), sp, p);
 	push_from(mp, a_load_relaxed(&mp->prev_g), sp, p);
 	if (sp >= mp->own_lo && sp < mp->own_hi)

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -504,6 +505,60 @@ GTEST(pointers_to_the_middle_and_the_end, 1)
 	churn();
 	OK(thing_is((void *)(middles[0] - 9), 1));
 	OK(thing_is((void *)(middles[1] - sizeof(struct thing)), 2));
+}
+
+/* ---- a handler of the program's, on the signal stack ---- */
+
+enum { HIDDEN = 20 };
+static uintptr_t hidden[HIDDEN];
+static long in_handler, leave_handler, wrong_in_handler;
+
+PUT(hidden)(void)
+{
+	for (uint64_t i = 0; i < HIDDEN; i++)
+		hidden[i] = ~(uintptr_t)thing_make_watched(i);
+}
+
+static void
+on_signal(int sig)
+{
+	struct thing *volatile t[HIDDEN];
+
+	(void)sig;
+	for (int i = 0; i < HIDDEN; i++)
+		t[i] = (struct thing *)~hidden[i];
+	bump(&in_handler);
+	while (!get(&leave_handler))
+		;
+	for (uint64_t i = 0; i < HIDDEN; i++)
+		if (!thing_is(t[i], i))
+			bump(&wrong_in_handler);
+}
+
+static void
+interrupted(void)
+{
+	put_hidden();
+	wipe_stack();
+	raise(SIGUSR1);
+	weft_waitgroup_done(&all);
+}
+
+GTEST(a_handler_on_the_signal_stack, 2)
+{
+	struct sigaction sa = { .sa_handler = on_signal,
+	    .sa_flags = SA_ONSTACK | SA_RESTART };
+
+	EQ(sigaction(SIGUSR1, &sa, NULL), 0);
+	weft_waitgroup_add(&all, 1);
+	weft_go(interrupted);
+	while (!get(&in_handler))
+		weft_yield();
+	churn();
+	all_watched_live(HIDDEN);
+	bump(&leave_handler);
+	weft_waitgroup_wait(&all);
+	EQ(get(&wrong_in_handler), 0);
 }
 
 /* ---- ranges that overlap ---- */
