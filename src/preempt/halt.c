@@ -12,16 +12,19 @@ static a32 answers;		/* changes when one is halted */
 /* How long to wait before all that have not answered are asked again: they had
  * a lock, or are paused by now. */
 static const int64_t look_ns = 50 * 1000;
-/* How long to wait without any answer, for a thread that sleeps. */
+/* How long to wait without any answer for one that cannot give it; and the CPU
+ * time after which one that computes will not. */
 static const int64_t give_up_ns = 50 * 1000 * 1000;
+static const int64_t give_up_cpu_ns = 10 * 1000 * 1000;
 
 /* One look at all Ms. */
 struct round {
 	bool stopped;		/* as in halt_all */
 	bool failed;		/* one cannot be signalled */
 	bool again;		/* others are to be asked once more */
+	bool late;		/* is one of them stuck? */
+	bool stuck;
 	uint32_t waiting;	/* asked, or not ready to be asked */
-	int tid;		/* the thread of one of these */
 };
 
 /* ---- the handler ---- */
@@ -76,6 +79,22 @@ signal_it(struct m *mp)
 	os_signal_thread(m_tid(mp), preempt_signal());
 }
 
+/*
+ * It is asleep, or had a CPU and did not answer: it blocks the signal, has a
+ * handler of its own for it, or is in a system call that goes on for long. If
+ * its state cannot be read it counts as asleep; else it is without a CPU.
+ */
+static bool
+is_stuck(struct m *mp, bool asked)
+{
+	int blocked = os_thread_blocked_once(m_tid(mp));
+
+	if (blocked == -ENOENT || blocked == -ESRCH)
+		return false;	/* it has ended */
+	return blocked != 0 || (asked && os_thread_cpu_ns(m_tid(mp)) -
+	    mp->halt_cpu > give_up_cpu_ns);
+}
+
 static void
 look_at(struct m *mp, void *arg)
 {
@@ -87,11 +106,13 @@ look_at(struct m *mp, void *arg)
 		return;
 	r->failed |= !preempt_signal() || a_load_relaxed(&mp->no_sigstack);
 	r->waiting++;
-	r->tid = m_tid(mp);
+	if (r->late && !r->stuck)
+		r->stuck = is_stuck(mp, halt == HALT_ASKED);
 	/* Else it begins just now, or ends. */
 	if (r->failed || !a_load_relaxed(&mp->can_signal))
 		return;
 	if (halt == HALT_NONE) {
+		mp->halt_cpu = os_thread_cpu_ns(m_tid(mp));
 		a_store_rel(&mp->halt, HALT_ASKED);	/* pairs with
 							 * halt_serve */
 		signal_it(mp);
@@ -127,9 +148,10 @@ is_stopped(bool stopped)
  * paused go on, and all are asked.
  */
 static void
-look_at_all(struct round *r, bool stopped, bool again)
+look_at_all(struct round *r, bool stopped, bool again, bool late)
 {
-	*r = (struct round){ .again = again, .stopped = is_stopped(stopped) };
+	*r = (struct round){ .again = again, .late = late,
+	    .stopped = is_stopped(stopped) };
 	if (!r->stopped)
 		pause_end();
 	m_each(look_at, r);
@@ -141,25 +163,22 @@ halt_each(bool stopped)
 {
 	uint32_t seen, before = a_load_relaxed(&answers);
 	int64_t until = os_now_ns() + give_up_ns;
-	bool again = false;
+	bool again = false, late;
 	struct round r;
 
 	for (;; before = seen) {
 		seen = a_load_relaxed(&answers);
-		look_at_all(&r, stopped, again);
+		late = again && seen == before && os_now_ns() > until;
+		look_at_all(&r, stopped, again, late);
 		if (r.failed)
 			return -ENOTSUP;
 		/* If main returned meanwhile, paused ones go on by now. */
 		if (!r.waiting && r.stopped == is_stopped(stopped))
 			return 0;
-		if (seen != before) {
+		if (r.stuck)
+			return -EBUSY;
+		if (seen != before || late)
 			until = os_now_ns() + give_up_ns;
-		} else if (again && os_now_ns() > until) {
-			/* One that is not asleep waits for a CPU. */
-			if (os_thread_blocked_once(r.tid) == 1)
-				return -EBUSY;
-			until = os_now_ns() + give_up_ns;
-		}
 		again = os_futex_wait(&answers, seen, look_ns) == -ETIMEDOUT;
 	}
 }

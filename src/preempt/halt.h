@@ -25,10 +25,12 @@
  *
  * Some threads cannot answer: one that waits in vfork for its child (as
  * posix_spawn does), or for a file system that does not let signals through;
- * and what they wait for may depend on goroutines that are stopped. So if no
- * thread has answered for 50 ms, and one that has not is asleep in the kernel,
- * the stopper gives up and releases all others. One that is not asleep has no
- * CPU, and answers when it has.
+ * one that blocks the signal, or has a handler of its own for it; one in a
+ * system call that copies a gigabyte. And what they wait for may depend on
+ * goroutines that are stopped. So if no thread has answered for 50 ms, and one
+ * that has not is asleep in the kernel, or has computed for 10 ms since it was
+ * asked, the stopper gives up and releases all others. One that is neither has
+ * no CPU, and answers when it has.
  *
  * System calls that the kernel does not restart fail with EINTR by it, as by
  * any signal.

@@ -91,6 +91,7 @@ struct m {
 	a32 mark_req;
 	/* itself and a thread that stops all others: see preempt/halt.h */
 	a32 halt;		/* enum halt */
+	int64_t halt_cpu;	/* the stopper's: its CPU time when asked */
 	const ucontext_t *halt_context;	/* ... if it is halted: what its
 				 * handler has interrupted */
 	/* itself, in a region without preemption; a collector, if it is halted

@@ -7,9 +7,12 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -107,6 +110,28 @@ spawner(void)
 	weft_blocking(spawn, NULL);
 }
 
+enum { FEW = 64 };
+static bool no_descriptors;
+static int taken[FEW];
+
+static void
+take_descriptors(void)
+{
+	int n = 0;
+
+	while (n < FEW - 1 && (taken[n] = dup(2)) >= 0)
+		n++;
+	taken[n] = -1;
+	EQ(errno, EMFILE);
+}
+
+static void
+give_descriptors_back(void)
+{
+	for (int n = 0; taken[n] >= 0; n++)
+		close(taken[n]);
+}
+
 static void
 beside_a_thread_in_vfork(void)
 {
@@ -120,6 +145,8 @@ beside_a_thread_in_vfork(void)
 	while (!has_child())
 		weft_sleep(WEFT_MS);
 	before = stats().collections;
+	if (no_descriptors)
+		take_descriptors();
 	EQ(weft_gc_collect(), -EBUSY);
 	for (uint64_t i = 0; i < 1000000; i++)
 		thing_make(i);
@@ -127,6 +154,8 @@ beside_a_thread_in_vfork(void)
 	OK(stats().refused >= 1 && stats().heap_bytes > 30 << 20);
 	EQ(get(&over), 0);
 	/* Now it goes on, and so do collections, by themselves. */
+	if (no_descriptors)
+		give_descriptors_back();
 	fd = open(file, O_RDWR);
 	OK(fd >= 0);
 	while (!get(&over) || stats().collections == before)
@@ -142,6 +171,53 @@ GTEST(one_and_a_limit, 2)
 {
 	weft_gc_set_limit(8 << 20, false);
 	beside_a_thread_in_vfork();
+}
+
+/* The state of that thread cannot be read then. */
+GTEST(one_and_no_descriptors, 2)
+{
+	struct rlimit few;
+
+	EQ(getrlimit(RLIMIT_NOFILE, &few), 0);
+	few.rlim_cur = FEW;
+	EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+	no_descriptors = true;
+	beside_a_thread_in_vfork();
+}
+
+/* ---- a thread that does not take the signal, and computes ---- */
+
+static void
+compute_until_over(weft_waitgroup *wg)
+{
+	sigset_t s;
+
+	weft_pin();
+	sigemptyset(&s);
+	sigaddset(&s, SIGURG);
+	pthread_sigmask(SIG_BLOCK, &s, NULL);
+	bump(&collected);
+	while (!get(&over))
+		;
+	pthread_sigmask(SIG_UNBLOCK, &s, NULL);
+	weft_unpin();
+	weft_waitgroup_done(wg);
+}
+
+/* It waits for a goroutine that is stopped. */
+GTEST(a_thread_that_computes_and_cannot_be_stopped, 2)
+{
+	weft_waitgroup wg = {0};
+
+	EQ(weft_gc_collect(), 0);
+	weft_waitgroup_add(&wg, 1);
+	weft_go(compute_until_over, &wg);
+	while (!get(&collected))
+		weft_yield();
+	EQ(weft_gc_collect(), -EBUSY);
+	bump(&over);
+	weft_waitgroup_wait(&wg);
+	EQ(weft_gc_collect(), 0);
 }
 
 /* ---- libraries that come and go ---- */
