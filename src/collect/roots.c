@@ -68,7 +68,7 @@ stack_range(struct g *gp)
 	size_t bytes = stack_class_bytes(gp->stack_class);
 
 	if (sp >= top || top - sp > bytes + STACK_TOP_BYTES)
-		sp = top - bytes;
+		sp = (uintptr_t)g_stack(gp)->lo;
 	return (weft_range_){ (void *)sp, (void *)top };
 }
 
@@ -164,10 +164,18 @@ push_context(const ucontext_t *uc, const struct pushing *p)
 	    (void *)(uintptr_t)(vectors.at + vectors.n), p->arg);
 }
 
+static bool
+is_on(const stack_t *s, const ucontext_t *uc)
+{
+	return (uintptr_t)uc - (uintptr_t)s->ss_sp < s->ss_size;
+}
+
 /*
- * A handler of the program's may have been interrupted on the signal stack.
- * Then its frames are above ours, where uc is; below is what earlier signals
- * have left. Ours is elsewhere if the program has switched stacks itself.
+ * A handler of the program's may have been interrupted on a signal stack: ours,
+ * or one that the program has for this thread, which the kernel has noted in
+ * the frame. Then its frames are above that of our handler, where uc is; below
+ * is what earlier signals have left. If uc is on neither, the program has
+ * switched stacks by itself.
  */
 static void
 push_signal_stack(struct m *mp, const ucontext_t *uc, const struct pushing *p)
@@ -176,13 +184,13 @@ push_signal_stack(struct m *mp, const ucontext_t *uc, const struct pushing *p)
 	char *lo, *hi;
 
 	os_sigstack_get(&mp->sigstack, &s);
+	if (!is_on(&s, uc) && is_on(&uc->uc_stack, uc))
+		s = uc->uc_stack;
 	if (!s.ss_sp)
 		return;
 	lo = s.ss_sp;
 	hi = lo + s.ss_size;
-	if ((uintptr_t)uc > (uintptr_t)lo && (uintptr_t)uc < (uintptr_t)hi)
-		lo = (char *)(uintptr_t)uc;
-	p->push(lo, hi, p->arg);
+	p->push(is_on(&s, uc) ? (void *)(uintptr_t)uc : lo, hi, p->arg);
 }
 
 /* uc: what the handler has interrupted. */

@@ -536,22 +536,44 @@ on_signal(int sig)
 }
 
 static void
-interrupted(void)
+interrupt(void)
 {
 	put_hidden();
 	wipe_stack();
 	raise(SIGUSR1);
+}
+
+static void
+interrupted(void)
+{
+	interrupt();
 	weft_waitgroup_done(&all);
 }
 
-GTEST(a_handler_on_the_signal_stack, 2)
+/* As a library may do it, for its own threads. */
+static void
+interrupted_elsewhere(void)
+{
+	stack_t s = { .ss_size = 64 * 1024, .ss_sp = malloc(64 * 1024) }, old;
+
+	weft_pin();
+	EQ(sigaltstack(&s, &old), 0);
+	interrupt();
+	EQ(sigaltstack(&old, NULL), 0);
+	weft_unpin();
+	free(s.ss_sp);
+	weft_waitgroup_done(&all);
+}
+
+static void
+collect_beside(void (*fn)(void))
 {
 	struct sigaction sa = { .sa_handler = on_signal,
 	    .sa_flags = SA_ONSTACK | SA_RESTART };
 
 	EQ(sigaction(SIGUSR1, &sa, NULL), 0);
 	weft_waitgroup_add(&all, 1);
-	weft_go(interrupted);
+	weft_go(fn);
 	while (!get(&in_handler))
 		weft_yield();
 	churn();
@@ -559,6 +581,13 @@ GTEST(a_handler_on_the_signal_stack, 2)
 	bump(&leave_handler);
 	weft_waitgroup_wait(&all);
 	EQ(get(&wrong_in_handler), 0);
+}
+
+GTEST(a_handler_on_the_signal_stack, 2) { collect_beside(interrupted); }
+
+GTEST(a_handler_on_a_stack_of_the_program, 2)
+{
+	collect_beside(interrupted_elsewhere);
 }
 
 /* ---- ranges that overlap ---- */
