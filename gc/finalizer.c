@@ -69,10 +69,10 @@ take(uintptr_t me)
 	heap_lock();
 	if (due.runner == me) {
 		c = due.first;
-		if (c)
-			due.first = c->next;
-		else
+		if (!c)
 			due.runner = 0;
+		else if (!(due.first = c->next))
+			due.last = &due.first;	/* else it would keep c */
 	}
 	heap_unlock();
 	return c;
@@ -86,6 +86,7 @@ run_all(uintptr_t me)
 	while ((c = take(me))) {
 		__atomic_add_fetch(&due.called, 1, __ATOMIC_RELAXED);
 		c->fn(c->object, c->arg);
+		c->object = c->arg = NULL;	/* a stale c keeps nothing */
 	}
 }
 
@@ -222,7 +223,7 @@ set(void *object, struct call *call)
 	GC_finalization_proc old = not_called;
 
 	due.any = true;
-	GC_register_finalizer(object, queue, call, &old, NULL);
+	GC_register_finalizer_ignore_self(object, queue, call, &old, NULL);
 	return old != not_called;
 }
 

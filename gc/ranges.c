@@ -61,8 +61,11 @@ weft_gc_roots_remove(void *from, size_t bytes)
 
 	heap_lock();
 	r = find(from, bytes);
-	if (r && --r->count == 0)
+	if (r && --r->count == 0) {
 		*r = ranges.at[--ranges.n];
+		/* Static data: it would keep what it names. */
+		ranges.at[ranges.n] = (struct range){0};
+	}
 	heap_unlock();
 }
 

@@ -80,8 +80,9 @@ void weft_gc_roots_remove(void *from, size_t bytes);
  * A plain thread calls weft_gc_thread_begin before its stack holds the only
  * pointer to an object, and weft_gc_thread_end when it holds none any more; the
  * end of the thread does that, too. They do not nest: a second one does
- * nothing. Not needed on goroutines, nor on the thread that ran main. 0, or
- * -EPERM on a goroutine.
+ * nothing. Not needed on goroutines, nor on the thread that ran main. Not to be
+ * begun in a destructor of thread-specific data: its end would not be seen. 0,
+ * or -EPERM on a goroutine.
  */
 int weft_gc_thread_begin(void);
 void weft_gc_thread_end(void);
@@ -94,9 +95,10 @@ void weft_gc_thread_end(void);
  * fn left no pointer to it. Without a runtime they are called on a thread of
  * their own. fn may wait, and may end its goroutine. weft_gc_finalizer replaces
  * the one before; NULL removes it. If one such object points to another, it
- * goes first; if they point to each other, none of them goes. Not called at the
- * end of the program. arg is kept and must not point to the object. 0, -EINVAL
- * if the pointer is not to the beginning of an object, -ENOMEM.
+ * goes first; if they point to each other, none of them goes; one may point to
+ * itself. Not called at the end of the program. arg is kept and must not point
+ * to the object. 0, -EINVAL if the pointer is not to the beginning of an
+ * object, -ENOMEM.
  */
 int weft_gc_finalizer(void *object, void (*fn)(void *object, void *arg),
     void *arg);

@@ -310,3 +310,86 @@ TEST(a_finalizer_that_waits_for_one_that_allocates)
 	pthread_mutex_unlock(&taken);
 	collect_until(&ended, 90);
 }
+
+/* ---- what keeps an object that is gone ---- */
+
+/*
+ * Each has pointers to many others, of which a stale word somewhere keeps few.
+ * Made on a goroutine that has ended: no stack has words of it by then. libgc
+ * itself keeps what is at the lowest address of its heap, so others come first.
+ */
+enum { HELD = 100, FIRST = 8 };
+
+static void **
+make_holder(void)
+{
+	void **holder = NULL;
+
+	for (int i = 0; i <= FIRST; i++)
+		kept[i] = (char *)(holder = weft_gc_alloc(HELD *
+		    sizeof *holder));
+	kept[FIRST] = NULL;
+	for (int i = 0; i < HELD; i++)
+		holder[i] = make_mine();
+	return holder;
+}
+
+static void
+collect_after(void (*fn)(void))
+{
+	weft_waitgroup wg = {0};
+
+	weft_waitgroup_go(&wg, fn);
+	weft_waitgroup_wait(&wg);
+	collect_until(&ended, HELD * 9 / 10);
+	OK(count(&ended) <= HELD);
+	EQ(count(&foreign), 0);
+}
+
+static void
+end_holder(void *object, void *arg)
+{
+	(void)arg;
+	if (memcmp(((void **)object)[HELD - 1], "mine", 5) != 0)
+		__atomic_add_fetch(&foreign, 1, __ATOMIC_RELAXED);
+}
+
+static void
+make_mortal_holder(void)
+{
+	EQ(weft_gc_finalizer(make_holder(), end_holder, NULL), 0);
+}
+
+/* The last one in the list of those that are due, and so what it points to. */
+GTEST(a_finalized_object_is_collected, 1) { collect_after(make_mortal_holder); }
+
+static void
+add_and_remove(void)
+{
+	void **holder = make_holder();
+
+	EQ(weft_gc_roots_add(holder, HELD * sizeof *holder), 0);
+	weft_gc_roots_remove(holder, HELD * sizeof *holder);
+}
+
+GTEST(a_range_that_was_removed_keeps_nothing, 1)
+{
+	collect_after(add_and_remove);
+}
+
+T_NOT_INLINED static void
+make_rings(int n)
+{
+	for (int i = 0; i < n; i++) {
+		char *o = make_mine();
+
+		memcpy(o + 16, &o, sizeof o);
+	}
+}
+
+GTEST(objects_that_point_to_themselves_end, 1)
+{
+	make_rings(100);
+	collect_until(&ended, 90);
+	EQ(count(&foreign), 0);
+}
