@@ -63,6 +63,10 @@
 /* What weft_gc_collect does if a thread does not stop: about a second. */
 enum { TRIES = 7, REST_NS = 10 * 1000 * 1000 };
 
+/* More than what libgc uses of a stack; that of the thread has four times as
+ * much (helper_start). */
+enum { CLEAR_BYTES = 64 * 1024 };
+
 bool cycle_stress;
 
 /* On the stack of one that waits for a collection. */
@@ -89,6 +93,7 @@ static struct {
 	size_t limit, goal, since, live;
 	int64_t stress, stress_left, force_ms;
 	int64_t stop_at, start_ns, rest_until;
+	int64_t force_at;	/* atomic; valid while since is not 0 */
 	bool stopped;		/* from weft_world_stop_ on */
 	int64_t retry_ns;	/* the collector's thread: 0, or one is to be
 				 * tried again, ... */
@@ -97,7 +102,8 @@ static struct {
 	int result;		/* of the last: 0 or -errno */
 	bool requested;		/* one was, since the last */
 	weft_gc_stats stats;
-} gc = { .percent = 100, .limit = SIZE_MAX, .goal = GOAL_MIN };
+} gc = { .percent = 100, .limit = SIZE_MAX, .goal = GOAL_MIN,
+    .force_ms = FORCE_MS };
 
 /* ---- requests ---- */
 
@@ -282,7 +288,11 @@ heap_count(size_t bytes)
 {
 	size_t was = gc.since, now = was + bytes;
 
-	__atomic_store_n(&gc.since, now, __ATOMIC_RELAXED);
+	if (was == 0)
+		__atomic_store_n(&gc.force_at, weft_now() +
+		    gc.force_ms * WEFT_MS, __ATOMIC_RELAXED);
+	/* pairs with sleep_ns */
+	__atomic_store_n(&gc.since, now, __ATOMIC_RELEASE);
 	gc.stats.allocated_bytes += bytes;
 	if (now >= gc.goal && gc.percent >= 0 && !gc.requested) {
 		gc.requested = true;
@@ -348,11 +358,13 @@ never(void)
 static void
 set_goal(void)
 {
-	size_t more = gc.percent < 0 ? SIZE_MAX :
-	    gc.live / 100 * (size_t)gc.percent;
+	size_t more;
 
 	if (gc.forked)
 		return;		/* never: see cycle_forked */
+	if (gc.percent < 0 || __builtin_mul_overflow(gc.live / 100,
+	    (size_t)gc.percent, &more))
+		more = SIZE_MAX;
 	if (gc.limit != SIZE_MAX) {
 		size_t left = gc.limit > gc.live ? gc.limit - gc.live : 0;
 
@@ -442,6 +454,20 @@ retry_later(void)
 	    __ATOMIC_RELAXED);
 }
 
+/*
+ * Marking leaves pointers on this stack, and libgc reads it in the next cycle,
+ * when its frames have gaps where these are: an object would be found for ever,
+ * since it was found before. So what is below the caller is cleared.
+ */
+__attribute__((noinline)) static void
+clear_stack(void)
+{
+	volatile char room[CLEAR_BYTES];
+
+	memset((char *)(uintptr_t)room, 0, sizeof room);
+	__asm__ volatile("" :: "r"(room) : "memory");
+}
+
 /* The lock held. */
 static int
 collect(bool forced, bool unmap)
@@ -451,11 +477,10 @@ collect(bool forced, bool unmap)
 	struct collection c = { .unmap = unmap };
 
 	mark_prepare();
+	clear_stack();
 	dl_iterate_phdr(stop_and_collect, &c);
-	if (c.error) {
-		retry_later();
+	if (c.error)
 		return c.error;
-	}
 	gc.retry_ns = 0;
 	weak_purge();
 	gc.stats.collections++;
@@ -475,7 +500,10 @@ cycle(struct waiter *waiters, bool forced, bool unmap)
 
 	heap_lock();
 	err = weft_world_can_stop_() ? collect(forced, unmap) : -ENOTSUP;
-	gc.stats.refused += err != 0;
+	if (err) {
+		gc.stats.refused++;
+		retry_later();
+	}
 	__atomic_store_n(&gc.result, err, __ATOMIC_RELAXED);
 	__atomic_store_n(&gc.done, gc.done + 1, __ATOMIC_RELEASE);
 	for (; waiters; waiters = next) {
@@ -487,10 +515,16 @@ cycle(struct waiter *waiters, bool forced, bool unmap)
 }
 
 bool
-cycle_is_collector(void)
+cycle_has_collector(void)
 {
 	/* pairs with collector_main */
-	return __atomic_load_n(&gc.begun, __ATOMIC_ACQUIRE) &&
+	return __atomic_load_n(&gc.begun, __ATOMIC_ACQUIRE);
+}
+
+bool
+cycle_is_collector(void)
+{
+	return cycle_has_collector() &&
 	    pthread_equal(gc.thread, pthread_self());
 }
 
@@ -511,9 +545,11 @@ sleep_ns(void)
 		return -1;
 	if (gc.retry_ns)
 		return ns > 0 ? ns : 0;
-	if (__atomic_load_n(&gc.since, __ATOMIC_RELAXED))
-		return gc.force_ms * WEFT_MS;
-	return -1;
+	/* pairs with heap_count */
+	if (!__atomic_load_n(&gc.since, __ATOMIC_ACQUIRE))
+		return -1;
+	ns = __atomic_load_n(&gc.force_at, __ATOMIC_RELAXED) - weft_now();
+	return ns > 0 ? ns : 0;
 }
 
 /* Until it is wanted, or until two minutes are over. False: the latter. */

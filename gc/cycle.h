@@ -21,6 +21,8 @@ extern bool cycle_stress;
 void cycle_kick(void);
 /* Is the caller that thread? Then it gives what is owed: see lock.h. */
 bool cycle_is_collector(void);
+/* Has that thread begun? It never ends, but the child of a fork has none. */
+bool cycle_has_collector(void);
 void cycle_wake_owed(void);
 
 /* In the child of a fork: the collector's thread is gone. If there was a

@@ -80,7 +80,8 @@ lock_take(struct lock *l)
 {
 	if (try_take(l, HELD) || take_spinning(l))
 		return;
-	if (!weft_can_park()) {
+	/* Who releases it in a call leaves the wake-up to the collector. */
+	if (!weft_can_park() || !cycle_has_collector()) {
 		lock_take_polling(l);
 		return;
 	}

@@ -201,6 +201,15 @@ ETEST(one_is_forced_after_a_while, 1, "WEFT_DEBUG=gcforce=50")
 		weft_sleep(5 * WEFT_MS);
 }
 
+ETEST(other_calls_do_not_put_it_off, 1, "WEFT_DEBUG=gcforce=50")
+{
+	thing_make(1);
+	while (stats().forced < 1) {
+		weft_gc_set_percent(100);
+		weft_sleep(5 * WEFT_MS);
+	}
+}
+
 ETEST(none_is_forced_if_it_is_never_to_be, 1, "WEFT_DEBUG=gcforce=20")
 {
 	uint64_t n;
@@ -240,6 +249,39 @@ leave_running(int argc, char **argv)
 		weft_go(allocate_until_over, i << 40);
 	weft_sleep(5 * WEFT_MS);
 	return 0;
+}
+
+/* ---- before the collector's thread has begun ---- */
+
+static void *
+read_until_over(void *arg)
+{
+	while (!get(&over))
+		stats();
+	return arg;
+}
+
+static void
+reader(bool in_call)
+{
+	if (in_call)
+		weft_blocking(read_until_over, NULL);
+	else
+		read_until_over(NULL);
+	weft_waitgroup_done(&all);
+}
+
+/* One that has the lock of the heap in a call cannot wake the others itself. */
+GTEST(the_lock_before_the_first_allocation, 2)
+{
+	weft_waitgroup_add(&all, 5);
+	for (int i = 0; i < 5; i++)
+		weft_go(reader, i == 0);
+	while (t_more(0.3))
+		weft_sleep(WEFT_MS);
+	bump(&over);
+	weft_waitgroup_wait(&all);
+	EQ(stats().allocated_bytes, 0);
 }
 
 TEST(after_the_runtime_has_ended)
