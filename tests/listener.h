@@ -3,6 +3,7 @@
 #ifndef SOCKETS_H
 #define SOCKETS_H
 
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,49 @@ close_all(int *fd, int n)
 {
 	for (int i = 0; i < n; i++)
 		EQ(weft_close(fd[i]), 0);
+}
+
+/*
+ * A port of 127.0.0.1 that refuses: a socket has it, and does not listen. One
+ * that was closed may be given to the next that asks for any port, of this
+ * program or of another. Closed with close().
+ */
+static inline int
+refusing(int *port)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof a;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	EQ(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
+	EQ(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+	*port = ntohs(a.sin_port);
+	return fd;
+}
+
+static inline bool
+is_free_of_version_6(int port)
+{
+	struct sockaddr_in6 a = { .sin6_family = AF_INET6,
+		.sin6_port = htons((uint16_t)port) };
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, err;
+
+	EQ(setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on), 0);
+	err = bind(fd, (struct sockaddr *)&a, sizeof a);
+	EQ(close(fd), 0);
+	return err == 0;
+}
+
+/* The same with a port that nobody has of version 6, to listen there. */
+static inline int
+refusing_4_only(int *port)
+{
+	int fd;
+
+	while (fd = refusing(port), !is_free_of_version_6(*port))
+		EQ(close(fd), 0);
+	return fd;
 }
 
 /* "host:port", in one of four buffers. */

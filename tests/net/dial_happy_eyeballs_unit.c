@@ -17,16 +17,13 @@
 #define LONG (1000 * WEFT_SECOND)
 #define OPT(...) ((weft_dial_options){ __VA_ARGS__ })
 
-static int good = -1, full = -1, full2 = -1, refusing_port;
+static int good = -1, full = -1, full2 = -1, refuses = -1, refusing_port;
 static int held[2 * FILLING], n_held;
 
 static void
 prepare(void)
 {
-	int fd = weft_listen("tcp4", "127.0.0.1:0");
-
-	refusing_port = weft_local_port(fd);
-	weft_close(fd);
+	refuses = refusing(&refusing_port);
 	good = weft_listen("tcp4", "127.0.0.1:0");
 	full = weft_listen_with("tcp4", "127.0.0.1:0", .backlog = 1);
 	full2 = weft_listen_with("tcp4", "127.0.0.1:0", .backlog = 1);
@@ -39,6 +36,7 @@ static void
 clean_up(void)
 {
 	close_all(held, n_held);
+	close(refuses);
 	weft_close(good);
 	weft_close(full);
 	weft_close(full2);
@@ -124,7 +122,8 @@ GTEST(in_order_on_4, 4) { in_order(); }
 
 /*
  * A failure beside one that is pending lets the next begin at once, too: so it
- * takes one head start and not two, here compared with one and a half.
+ * takes one head start and not two, here compared with one and a half. That is
+ * tried again, for a machine that stood still meanwhile.
  */
 static int64_t
 dialled(const char *what, int64_t head_start)
@@ -136,6 +135,8 @@ dialled(const char *what, int64_t head_start)
 	return weft_now();
 }
 
+enum { TRIES = 5 };
+
 static void
 dial_beside(weft_chan *when)
 {
@@ -145,10 +146,15 @@ dial_beside(weft_chan *when)
 GTEST(at_once_beside_another, 2)
 {
 	weft_chan *when = weft_chan_make(sizeof(int64_t), 1);
+	int64_t one;
+	int tries = 0;
 
 	prepare();
-	weft_go(dial_beside, when);
-	OK(dialled("frg", 600 * WEFT_MS) < weft_recv(when, int64_t));
+	do {
+		weft_go(dial_beside, when);
+		one = dialled("frg", 600 * WEFT_MS);
+	} while (one >= weft_recv(when, int64_t) && ++tries < TRIES);
+	OK(tries < TRIES);
 	weft_chan_release(when);
 	clean_up();
 }

@@ -56,6 +56,18 @@ GTEST(every_address, 2)
 	weft_close(fd);
 }
 
+static int held_fd;
+
+/* That host with a port that is free for version 6, and refuses version 4. */
+static const char *
+held_at(const char *host)
+{
+	int port;
+
+	held_fd = refusing_4_only(&port);
+	return with_port(host, port);
+}
+
 static void
 only_version_6(int fd)
 {
@@ -63,6 +75,7 @@ only_version_6(int fd)
 	OK(is(came_from(fd, "[::1]"), "[::1]"));
 	OK(is(came_from(fd, "127.0.0.1"), "refused"));
 	weft_close(fd);
+	EQ(close(held_fd), 0);
 }
 
 GTEST(version_6_only, 1)
@@ -71,10 +84,11 @@ GTEST(version_6_only, 1)
 
 	if (!has_v6())
 		t_skip("no version 6 here");
-	only_version_6(weft_listen("tcp6", ":0"));
-	only_version_6(weft_listen_with("tcp", ":0", .v6_only = true));
-	only_version_6(weft_listen_with("tcp6", ":0", .v6_only = true));
-	only_version_6(weft_listen_with("tcp", "[::]:0", .v6_only = true));
+	only_version_6(weft_listen("tcp6", held_at("")));
+	only_version_6(weft_listen_with("tcp", held_at(""), .v6_only = true));
+	only_version_6(weft_listen_with("tcp6", held_at(""), .v6_only = true));
+	only_version_6(weft_listen_with("tcp", held_at("[::]"),
+	    .v6_only = true));
 	EQ(weft_listen_with("tcp4", ":0", .v6_only = true), -EINVAL);
 	EQ(weft_listen_with("udp4", ":0", .v6_only = true), -EINVAL);
 	EQ(weft_listen_with("tcp", "127.0.0.1:0", .v6_only = true),

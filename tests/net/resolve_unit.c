@@ -314,14 +314,17 @@ resolve_opt(const char *name, const weft_dial_options *opt)
 static void
 given_up_in_time(void)
 {
-	int64_t until = weft_deadline(100 * WEFT_MS);
-	weft_dial_options opt = { .until = until };
+	weft_dial_options opt = {0};
 
 	answer = "10.0.0.1";
 	asked = 0;
 	counter_set(&gate_closed, 1);
-	EQ(weft_dial_opt("tcp", "name:1", &opt, sizeof opt), -ETIMEDOUT);
-	OK(weft_now() >= until);
+	do {		/* until a lookup began before the time was over */
+		opt.until = weft_deadline(100 * WEFT_MS);
+		EQ(weft_dial_opt("tcp", "name:1", &opt, sizeof opt),
+		    -ETIMEDOUT);
+		OK(weft_now() >= opt.until);
+	} while (weft_goroutines() == 1);
 	wait_inside(1);
 	/* Too late from the start: no server is asked. */
 	EQ(resolve_opt("name:1", &opt), -ETIMEDOUT);
