@@ -33,6 +33,7 @@
 #include <pwd.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -275,6 +277,26 @@ server_socket(int port, int (*call)(int, const struct sockaddr *, socklen_t))
 	return -1;
 }
 
+/*
+ * Keeps other test programs off a port while this process lives: a server that
+ * is still starting does not have it, and another's listener would be taken for
+ * it. False: another has claimed it.
+ */
+static inline bool
+server_claim(int port)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int n = snprintf(a.sun_path + 1, sizeof a.sun_path - 1,
+	    "weft-test-port-%d", port);
+
+	if (bind(fd, (struct sockaddr *)&a, (socklen_t)(offsetof(
+	    struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0)
+		return true;
+	close(fd);
+	return false;
+}
+
 static inline int
 server_free_port(void)
 {
@@ -286,7 +308,7 @@ server_free_port(void)
 	do {
 		port = SERVER_PORT_FIRST + rand_r(&seed) %
 		    (SERVER_PORT_LAST - SERVER_PORT_FIRST);
-		fd = server_socket(port, bind);
+		fd = server_claim(port) ? server_socket(port, bind) : -1;
 	} while (fd < 0);
 	close(fd);
 	return port;
