@@ -104,7 +104,8 @@ statuses(void)
 	EQ(code(SH("exit 255"), NULL), 255);
 	EQ(code(ARGV("/bin/sh", "-c", "exit $#", "0", "a", "b c"), NULL), 2);
 	EQ(run(SH("kill -TERM $$"), NULL), SIGTERM);
-	EQ(run(SH("ulimit -c 0; kill -ABRT $$"), NULL), SIGABRT);
+	/* A system that pipes cores to a program makes one all the same. */
+	EQ(WTERMSIG(run(SH("ulimit -c 0; kill -ABRT $$"), NULL)), SIGABRT);
 	OK(childless());
 }
 ON_ALL(statuses)
