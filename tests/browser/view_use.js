@@ -53,14 +53,15 @@ async function keys(tab, ok) {
 	    span(all) * 0.9);
 	const near = await tab.state();
 	ok(span(near) < span(all) * 0.9, "w zooms in");
-	await tab.key("d", 200);
+	await tab.key("d", "weftView.state().t0 > " + near.t0);
 	const right = await tab.state();
 	ok(right.t0 > near.t0 && Math.abs(span(right) - span(near)) < 1,
 	    "d moves right");
-	await tab.key("ArrowLeft", 200);
+	await tab.key("ArrowLeft", "weftView.state().t0 < " + right.t0);
 	const left = await tab.state();
 	ok(left.t0 < right.t0, "the left arrow moves left");
-	await tab.key("s", 200);
+	await tab.key("s", "(([a, b]) => b - a)(weftView.state().goal) > " +
+	    span(left));
 	ok(span(await tab.state()) > span(left), "s zooms out");
 	await tab.key("0");
 	await tab.rest();
@@ -364,7 +365,7 @@ async function location(tab, ok, file) {
 	    Math.abs(state.t1 / end - 0.5) < 0.01, "the range of the hash");
 	ok(state.selected && state.selected.id === "7", "its goroutine");
 	ok(state.tab === "Stalls", "its tab");
-	await tab.key("d", 100);
+	await tab.key("d", "weftView.state().t0 > " + state.t0);
 	await tab.until(`location.hash !== "" && !location.hash.startsWith(` +
 	    `"#t=${Math.round(end * 0.25)}-")`, "the hash follows");
 	await tab.load(file, "#t=9-1&g=zz&tab=<b>&x");

@@ -133,6 +133,19 @@ trace_goroutine(int64_t id)
 		}
 }
 
+/* Not before it could wait: on a busy machine it may have been preempted. */
+static bool
+is_waiting(int64_t id)
+{
+	struct slab_place at = {0};
+	struct g *gp;
+
+	while ((gp = g_next(&at)))
+		if (g_id(gp) == id)
+			return a_load_acq(&gp->state) == G_WAITING;
+	return false;
+}
+
 GTEST(parked, 1)
 {
 	int64_t id;
@@ -141,7 +154,9 @@ GTEST(parked, 1)
 	weft_waitgroup_add(&gate, 1);
 	weft_waitgroup_add(&all, 1);
 	id = weft_try_go(wait_deep);
-	weft_yield();
+	do
+		weft_yield();
+	while (!is_waiting(id));
 	trace_goroutine(id);
 	OK(place("deeper") > 0);
 	OK(place("wait_deep") >= place("deeper") + 1);

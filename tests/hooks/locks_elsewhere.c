@@ -68,8 +68,8 @@ announce(void)
 		weft_waitgroup_go(&wg, enter_announced, &stop);
 		weft_waitgroup_go(&wg, enter_parked, &stop);
 	}
+	OK(GETS_TO(lock_parks, 1));
 	stop_after(1, &stop, &wg);
-	OK(hooks_now().lock_parks > 0);
 }
 
 GTEST(in_announced_calls, 2) { announce(); }

@@ -4,12 +4,16 @@
 
 #include <sys/wait.h>
 
-static void
-load(const char *path, const char *connections)
+enum { TRIES = 5 };
+
+/* What wrk says after a second; NULL if it does not. */
+static char *
+run_wrk(const char *path, const char *connections)
 {
 	char url[WEFT_ADDRESS_TEXT + 64], *out = NULL;
 	char *argv[] = { (char *)(uintptr_t)"wrk", (char *)(uintptr_t)"-t1",
-		(char *)(uintptr_t)"-d1", (char *)(uintptr_t)connections, url,
+		(char *)(uintptr_t)"-d1", (char *)(uintptr_t)"--timeout",
+		(char *)(uintptr_t)"20s", (char *)(uintptr_t)connections, url,
 		NULL };
 	int status = -1;
 	size_t len;
@@ -18,6 +22,20 @@ load(const char *path, const char *connections)
 	EQ(weft_process_output(argv, 1 << 20, weft_deadline(50 * WEFT_SECOND),
 	    &out, &len, &status), 0);
 	EQ(status, 0);
+	return out;
+}
+
+/* Once more if this machine stood still for that second. */
+static void
+load(const char *path, const char *connections)
+{
+	char *out = run_wrk(path, connections);
+
+	for (int i = 1; i < TRIES && out && strstr(out, " 0 requests in");
+	    i++) {
+		free(out);
+		out = run_wrk(path, connections);
+	}
 	if (!out)
 		return;
 	if (!strstr(out, "Requests/sec") || strstr(out, " 0 requests in") ||

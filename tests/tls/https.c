@@ -134,20 +134,30 @@ BOTH_WAYS(many_clients, 4)
 	stop_tls();
 }
 
-/* A client that sends nothing, or half a handshake, is dropped in time. */
+/*
+ * A client that sends nothing, or half a handshake, is dropped in time. On a
+ * busy machine that may be over before the server has read what was sent: then
+ * the connection is reset, and it is tried again.
+ */
 BOTH_WAYS(silent_clients, 2)
 {
 	char got[100];
+	ssize_t n = -1;
 	int a, b;
 
 	start_tls((struct http_options){ .head_timeout = 50 * WEFT_MS });
 	a = dial();
-	b = dial();
-	EQ(weft_write(b, "\x16\x03\x01\x01", 4), 4);
+	for (int i = 0; i < 20; i++) {
+		b = dial();
+		weft_write(b, "\x16\x03\x01\x01", 4);
+		n = weft_read(b, got, sizeof got);
+		weft_close(b);
+		if (n != -ECONNRESET)
+			break;
+	}
+	EQ(n, 0);
 	EQ(weft_read(a, got, sizeof got), 0);
-	EQ(weft_read(b, got, sizeof got), 0);
 	weft_close(a);
-	weft_close(b);
 	stop_tls();
 }
 

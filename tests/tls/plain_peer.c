@@ -494,8 +494,12 @@ half_a_ticket(struct by_hand *h, weft_tls *c, bool with_reader)
 		let_them_wait(1);
 		return;
 	}
-	weft_set_read_deadline(weft_tls_fd(c), weft_deadline(20 * WEFT_MS));
-	EQ(weft_tls_read(c, &byte, 1), -ETIMEDOUT);
+	do {		/* until the time was enough to take it */
+		weft_set_read_deadline(weft_tls_fd(c),
+		    weft_deadline(20 * WEFT_MS));
+		EQ(weft_tls_read(c, &byte, 1), -ETIMEDOUT);
+		MUST(ioctl(weft_tls_fd(c), FIONREAD, &unread) == 0);
+	} while (unread > 0);
 	weft_set_read_deadline(weft_tls_fd(c), 0);
 }
 
