@@ -75,6 +75,7 @@ expire_run(struct timer_heap *h)
 {
 	struct m *mp = m_self();
 	struct glist woken = {0};
+	struct p *pp;
 	int64_t now;
 	bool some;
 
@@ -88,8 +89,10 @@ expire_run(struct timer_heap *h)
 	timer_heap_run(h, now, &woken);
 	some = woken.n > 0;
 	events_count(TR_TIMERS, woken.n);
-	/* While the P shares they must be urgent to have their part. */
-	if (mp && m_p(mp) && !a_load_relaxed(&m_p(mp)->fair.share))
+	/* While the P shares they must be urgent to have their part. Read once:
+	 * outside, a signal may find that the P was retaken, and clear it. */
+	pp = mp ? m_p(mp) : NULL;
+	if (pp && !a_load_relaxed(&pp->fair.share))
 		sched_ready_list(&woken);
 	else
 		sched_ready_urgent(&woken);
